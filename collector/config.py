@@ -1,0 +1,152 @@
+"""The configuration file: every key, its default, its meaning. Values are checked all at once; see `load_config`.
+
+A path in the file is taken relative to the file. `${env:NAME}` and `${env:NAME:-default}` stand for environment
+variables in any text value.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
+
+Seconds = Annotated[float, Field(gt=0)]
+Ratio = Annotated[float, Field(ge=0, le=1)]
+
+SESSION_ALIASES = (
+    "gen_ai.conversation.id",
+    "conversation.id",
+    "gcp.vertex.agent.session_id",
+    "lmnr.association.properties.session_id",
+    "traceloop.association.properties.session_id",
+)
+"""Attributes that name a session where `session.id` does not, strongest first."""
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+
+
+class Listener(_Section):
+    listen: str = Field(description="address:port; port 0 takes a free one")
+    enabled: bool = True
+
+
+class Receivers(_Section):
+    """Where OTLP comes in, and how much of it may wait."""
+
+    grpc: Listener = Listener(listen="127.0.0.1:4317")
+    http: Listener = Listener(listen="127.0.0.1:4318")
+    max_request_bytes: int = Field(64 * 1024 * 1024, gt=0, description="per request, after inflation")
+    max_pending_bytes: int = Field(256 * 1024 * 1024, gt=0, description="accepted and not yet on disk")
+    max_in_flight: int = Field(512, gt=0, description="requests waiting for the disk")
+    tenant_header: str | None = Field(None, description="request header that names the tenant")
+
+
+class EndMarker(_Section):
+    """What tells that a session is over."""
+
+    events: tuple[str, ...] = Field(("session.end",), description="names of log events or span events")
+    attributes: tuple[str, ...] = Field((), description="span or record attributes; any value but false counts")
+
+
+class Sessions(_Section):
+    """What belongs to one session and when it is over. All times are by SpanJudge's clock."""
+
+    idle_seconds: Seconds = Field(300, description="close after this long without telemetry")
+    max_age_seconds: Seconds = Field(14_400, description="close this long after the first telemetry")
+    settle_seconds: float = Field(2, ge=0, description="wait this long after an end marker for the rest")
+    late_window_seconds: float = Field(600, ge=0, description="telemetry this long after closing reopens")
+    max_spans: int = Field(20_000, gt=0, description="close a session that grows past this")
+    max_bytes: int = Field(256 * 1024 * 1024, gt=0, description="close a session that grows past this")
+    max_open: int = Field(2_000_000, gt=0, description="refuse new telemetry above this many open sessions")
+    without_id: Literal["trace", "drop"] = Field("trace", description="what to do with traces no id names")
+    aliases: tuple[str, ...] = Field(SESSION_ALIASES, description="used where session.id is missing")
+    end_marker: EndMarker = EndMarker()
+
+    @model_validator(mode="after")
+    def _age_covers_idle(self) -> Sessions:
+        if self.max_age_seconds < self.idle_seconds:
+            raise ValueError(
+                f"max_age_seconds ({self.max_age_seconds:g}) must be at least idle_seconds ({self.idle_seconds:g})"
+            )
+        return self
+
+
+class Sampling(_Section):
+    """Which sessions are kept. The choice is a hash of the session id: the same after every restart."""
+
+    rate: Ratio = Field(1.0, description="share of sessions to keep and judge")
+
+
+class Journal(_Section):
+    """Where telemetry waits, durably, until its session is judged."""
+
+    segment_bytes: int = Field(1024 * 1024 * 1024, ge=1024 * 1024, description="start a new file at this size")
+    segment_seconds: Seconds = Field(900, description="start a new file at this age")
+    max_bytes: int = Field(20 * 1024**3, gt=0, description="refuse telemetry above this much on disk")
+    min_free_bytes: int = Field(512 * 1024 * 1024, ge=0, description="refuse telemetry below this much free")
+
+
+class EvaluatorSettings(_Section):
+    """Settings of one evaluator; what is left out comes from `judge`."""
+
+    enabled: bool = True
+    model: str | None = None
+    effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
+    prompt_version: str | None = None
+    system_prompt: str | None = Field(None, description="replaces the evaluator's own system prompt")
+
+
+class JudgeSettings(_Section):
+    """The model that answers questions. Without a key nothing is asked and verdicts say so."""
+
+    api_key: SecretStr | None = Field(None, description="default: the environment's ANTHROPIC_API_KEY")
+    base_url: str | None = Field(None, description="any endpoint that speaks the Anthropic Messages API")
+    model: str = "claude-opus-4-8"
+    effort: Literal["low", "medium", "high", "xhigh", "max"] = "medium"
+    max_output_tokens: int = Field(4096, gt=0)
+    transcript_tokens: int = Field(60_000, gt=1000, description="transcripts longer than this are elided")
+    timeout_seconds: Seconds = 120
+    concurrency: int = Field(4, gt=0, description="questions asked at the same time")
+    max_attempts: int = Field(6, gt=0, description="tries per question before it is not judged")
+    retry_max_seconds: Seconds = Field(300, description="longest wait between tries")
+
+
+class OtlpExport(_Section):
+    """Where verdict spans and `gen_ai.evaluation.result` events go: your Collector's verdict pipeline."""
+
+    endpoint: str = Field(description="http://host:4317 for grpc, http://host:4318 for http/protobuf")
+    protocol: Literal["grpc", "http/protobuf"] = "grpc"
+    headers: dict[str, SecretStr] = Field(default_factory=dict)
+    timeout_seconds: Seconds = 10
+    retry_max_seconds: Seconds = 60
+    spans: bool = True
+    events: bool = True
+
+
+class Export(_Section):
+    otlp: OtlpExport | None = None
+
+
+class Log(_Section):
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    format: Literal["console", "json"] = "console"
+
+
+class Config(_Section):
+    """The whole file. Every key may be left out."""
+
+    data_dir: Path = Field(Path("data"), description="journal and verdicts live here")
+    receivers: Receivers = Receivers()
+    admin: Listener = Listener(listen="127.0.0.1:9464")
+    sessions: Sessions = Sessions()
+    sampling: Sampling = Sampling()
+    journal: Journal = Journal()
+    suites: tuple[str, ...] = Field((), description="files of expectations; globs are allowed")
+    evaluators: dict[str, EvaluatorSettings] = Field(default_factory=dict)
+    judge: JudgeSettings = JudgeSettings()
+    export: Export = Export()
+    log: Log = Log()
+    shutdown_seconds: Seconds = Field(20, description="finish within this long after SIGTERM")

@@ -1,0 +1,27 @@
+"""What the sender, or the caller, should do next."""
+
+from __future__ import annotations
+
+
+class Refused(Exception):
+    """No room just now: keep the data and send it again after `retry_after_s` seconds. `reason` labels a metric."""
+
+    def __init__(self, reason: str, detail: str, retry_after_s: int = 5) -> None:
+        super().__init__(detail)
+        self.reason = reason
+        self.retry_after_s = retry_after_s
+
+
+class StoreUnavailable(Refused):
+    """The disk or the database is gone; nothing was acknowledged."""
+
+    def __init__(self, detail: str, retry_after_s: int = 10) -> None:
+        super().__init__("store_unavailable", detail, retry_after_s)
+
+
+class Malformed(Exception):
+    """The bytes are not OTLP; sending them again will not help."""
+
+
+class TooLarge(Exception):
+    """The request is over the size limit, before or after inflation; sending it again will not help."""

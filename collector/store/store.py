@@ -1,0 +1,136 @@
+"""What durable means for verdicts, and what the page, the command line and the exporters read.
+
+Everything a method promises is on disk when it returns. Doing the same work twice leaves one row: ids are
+hashes of the work (see `judge.verdict.verdict_id`), and the first write wins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from extractors.trajectory import Trajectory
+from judge.question import Question
+from judge.verdict import Judged, SessionRef
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedSession:
+    """One closing of one session, as judged. `trajectory` is None where none could be read (`note` says why)."""
+
+    ref: SessionRef
+    closed_ns: int
+    close_reason: str
+    inclusion_probability: float
+    trajectory: Trajectory | None
+    spans: int
+    records: int
+    note: str = ""
+    judged: bool = True
+    """False for telemetry that came after the late window: kept to be looked at, never judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class PendingQuestion:
+    """A question waiting for a judge. `draft` is the verdict-to-be with every version filled in and
+    `NotJudged("pending")` as outcome; its id is the question's id."""
+
+    id: str
+    question: Question
+    draft: Judged
+    asked: int = 0
+    next_ns: int = 0
+    created_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxItem:
+    """A verdict not yet delivered to one exporter."""
+
+    exporter: str
+    judged: Judged
+    attempts: int
+    created_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSummary:
+    """One line of `spanjudge sessions`."""
+
+    ref: SessionRef
+    harness: str
+    service: str | None
+    agent: str | None
+    task: str | None
+    closed_ns: int
+    close_reason: str
+    spans: int
+    records: int
+    passed: int
+    failed: int
+    not_judged: int
+    pending: int
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFilter:
+    """Which sessions to list; None means any. `text` is looked for in session id, task and service."""
+
+    service: str | None = None
+    harness: str | None = None
+    evaluator: str | None = None
+    label: str | None = None
+    text: str | None = None
+    since_ns: int | None = None
+    limit: int = 50
+
+
+class Store(Protocol):
+    """Implemented by `sqlite.SqliteStore`; `tests/contracts/store.py` states what any store does."""
+
+    async def finish(
+        self,
+        session: ClosedSession,
+        verdicts: Sequence[Judged],
+        questions: Sequence[PendingQuestion],
+        exporters: Sequence[str],
+    ) -> bool:
+        """Keep the session, its verdicts and its open questions, and queue the verdicts for each exporter, in
+        one transaction. False when this revision was finished before: nothing is written then."""
+
+    async def settle(self, judged: Judged, exporters: Sequence[str]) -> bool:
+        """Replace the pending question with this id by its verdict and queue it for export, in one transaction.
+        False when it was settled before."""
+
+    async def postpone_question(self, question_id: str, asked: int, next_ns: int) -> None:
+        """Ask again at `next_ns`."""
+
+    async def due_questions(self, now_ns: int, limit: int) -> list[PendingQuestion]:
+        """Questions whose time has come: high risk first, then oldest."""
+
+    async def pending_questions(self) -> int: ...
+
+    async def due_exports(self, exporter: str, now_ns: int, limit: int) -> list[OutboxItem]:
+        """Verdicts to send now, oldest first."""
+
+    async def mark_exported(self, exporter: str, verdict_ids: Sequence[str]) -> None: ...
+
+    async def postpone_exports(self, exporter: str, verdict_ids: Sequence[str], next_ns: int) -> None: ...
+
+    async def outbox_size(self, exporter: str) -> int: ...
+
+    async def latest_revision(self, session_id: str, tenant: str) -> tuple[int, int] | None:
+        """(revision, closed_ns) of the newest finished closing of this session, judged ones only."""
+
+    async def sessions(self, where: SessionFilter) -> list[SessionSummary]:
+        """Newest first."""
+
+    async def session(self, session_id: str, tenant: str | None = None) -> list[ClosedSession]:
+        """Every closing of the session, newest revision first; several tenants' when `tenant` is None."""
+
+    async def verdicts(self, ref: SessionRef) -> list[Judged]:
+        """All verdicts of one closing, open questions included as `NotJudged("pending")`."""
+
+    async def close(self) -> None: ...

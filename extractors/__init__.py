@@ -1,0 +1,1 @@
+"""What did the agent do? Telemetry in, a `Trajectory` out; no I/O, no clock."""

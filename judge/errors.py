@@ -1,0 +1,28 @@
+"""Why a judge did not answer. Every one of these ends as `NotJudged`, never as a label."""
+
+from __future__ import annotations
+
+
+class JudgeError(Exception):
+    """`reason` is the `NotJudged.reason` this becomes when nothing more can be done."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(f"{reason}: {detail}")
+        self.reason = reason
+        self.detail = detail
+
+
+class JudgeUnavailable(JudgeError):
+    """Overloaded, slow, unreachable: ask again, not before `retry_after_s` seconds."""
+
+    def __init__(self, reason: str, detail: str, retry_after_s: float | None = None) -> None:
+        super().__init__(reason, detail)
+        self.retry_after_s = retry_after_s
+
+
+class JudgeDeclined(JudgeError):
+    """The judge refused, was cut off, or answered out of form; the same question will fare no better."""
+
+
+class JudgeMisconfigured(JudgeError):
+    """The key, the account or the request itself is wrong (401, 402, 403, 400, 404, 413): a person must act."""
