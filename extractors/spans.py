@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TypeAlias
 
-Value: TypeAlias = "str | bool | int | float | bytes | Sequence[Value] | Mapping[str, Value] | None"
+from typing_extensions import TypeAliasType
+
+Value = TypeAliasType("Value", "str | bool | int | float | bytes | Sequence[Value] | Mapping[str, Value] | None")
 """An OTLP `AnyValue`. Since OTLP 1.9 any attribute may hold any of these, nested."""
 
 Attributes: TypeAlias = Mapping[str, Value]
