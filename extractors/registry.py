@@ -1,0 +1,81 @@
+"""The harnesses and conventions that can be read, and the one way from a `Session` to its `Trajectory`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Protocol
+
+from extractors.spans import Session
+from extractors.trajectory import Trajectory
+
+UNRECOGNISED = "unrecognised"
+"""`Trajectory.harness` of a session in which nothing was understood."""
+
+
+class Extractor(Protocol):
+    """One harness or convention. The modules listed below are the implementations: plain functions, no state."""
+
+    NAME: str
+
+    def recognizes(self, session: Session) -> bool:
+        """Whether this session was recorded by this harness."""
+
+    def extract(self, session: Session) -> Trajectory:
+        """What the agent did. Called only for a session it recognizes."""
+
+
+HARNESSES: tuple[Extractor, ...] = ()
+"""Exactly one may recognize a session, so their order never decides."""
+
+CONVENTIONS: tuple[Extractor, ...] = ()
+"""For what no harness claims, most specific first: here the first that recognizes the session wins."""
+
+
+def extract(session: Session) -> Trajectory:
+    """What the agent did. Never raises, whatever the session holds.
+
+    What nothing recognizes gives `harness == UNRECOGNISED` and the scopes that sent it. So does an extractor that
+    raises; a note then names the extractor and the exception. Tenant, scopes, the session's notes and, where the
+    extractor left them out, start and end are filled in here, for all extractors alike.
+    """
+    trajectory, notes = _first_reading(session)
+    started_ns, ended_ns = _extent(session)
+    return replace(
+        trajectory,
+        tenant=session.tenant,
+        scopes=scopes(session),
+        started_ns=trajectory.started_ns or started_ns,
+        ended_ns=trajectory.ended_ns or ended_ns,
+        notes=tuple(dict.fromkeys((*session.notes, *notes, *trajectory.notes))),
+    )
+
+
+def recognizers(session: Session) -> tuple[str, ...]:
+    """Names of all harnesses that claim the session; for tests and `inspect`."""
+    return tuple(harness.NAME for harness in HARNESSES if harness.recognizes(session))
+
+
+def scopes(session: Session) -> tuple[str, ...]:
+    """Names of the instrumentation scopes in the session, sorted."""
+    names = {span.scope.name for span in session.spans} | {record.scope.name for record in session.records}
+    return tuple(sorted(names - {""}))
+
+
+def _first_reading(session: Session) -> tuple[Trajectory, list[str]]:
+    """The first extractor's trajectory that came out, and remarks on what went wrong before."""
+    notes: list[str] = []
+    for extractor in (*HARNESSES, *CONVENTIONS):
+        try:
+            if extractor.recognizes(session):
+                return extractor.extract(session), notes
+        except Exception as error:  # noqa: BLE001 - a defect in one extractor must not stop the session's telemetry
+            notes.append(f"extractor {extractor.NAME} failed: {type(error).__name__}: {error}")
+    return Trajectory(session.session_id, UNRECOGNISED), notes
+
+
+def _extent(session: Session) -> tuple[int, int]:
+    """First start and last end in the session, 0 and 0 when nothing carries a time."""
+    instants = [span.start_ns for span in session.spans] + [span.end_ns for span in session.spans]
+    instants += [record.time_ns or record.observed_ns for record in session.records]
+    known = [instant for instant in instants if instant > 0]
+    return (min(known), max(known)) if known else (0, 0)
