@@ -1,0 +1,212 @@
+"""Stored OTLP bytes of one session to `Session` (pure).
+
+Lenient: a span or record that cannot be read loses only itself and leaves a note for people. The result depends on
+the set of rows, never on the order in which they came or on how often one came: senders retry whole requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import TypeVar
+
+from google.protobuf.message import DecodeError, Message
+
+from collector.otlp import telemetry_pb2 as pb
+from collector.otlp.values import attributes, text, value
+from extractors.spans import LogRecord, Resource, Scope, Session, Span, SpanEvent, SpanLink, StatusCode
+
+_M = TypeVar("_M", bound=Message)
+_T = TypeVar("_T", Resource, Scope)
+
+_STATUS = {1: StatusCode.OK, 2: StatusCode.ERROR}
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """A span or record still as bytes, with what it came in. `index` is its place among its resource's items."""
+
+    resource: bytes
+    scope: bytes
+    raw: bytes
+    index: int
+
+    @property
+    def content(self) -> tuple[bytes, bytes, bytes]:
+        return self.raw, self.scope, self.resource
+
+
+def decode_session(session_id: str, traces: Sequence[bytes], logs: Sequence[bytes], tenant: str = "") -> Session:
+    """One session from its stored rows: `TracesData` messages in `traces`, `LogsData` messages in `logs`.
+
+    Never raises on content. A span that came in several versions is kept in the one that ended last; among equals
+    the one with more attributes and events, then the greater bytes. Records are put in the order of their time
+    (observed time where none is given), observed time, place within the request, bytes; `position` counts that order.
+    """
+    reader = _Reader()
+    spans = reader.spans(traces)
+    records = reader.records(logs)
+    return Session(session_id, spans, records, tenant, tuple(sorted(reader.notes)))
+
+
+class _Reader:
+    """Decodes items and gathers what was lost. Equal resources and scopes, met again and again, are built once."""
+
+    def __init__(self) -> None:
+        self.notes: set[str] = set()
+        self._resources: dict[bytes, Resource] = {}
+        self._scopes: dict[bytes, Scope] = {}
+
+    def spans(self, rows: Sequence[bytes]) -> tuple[Span, ...]:
+        best: dict[tuple[str, str], tuple[_Item, Span]] = {}
+        for item in _distinct(self._items(rows, "traces")):
+            span = self._span(item)
+            if span is None:
+                continue
+            key = (span.trace_id, span.span_id)
+            if key not in best or _completeness(item, span) > _completeness(*best[key]):
+                best[key] = (item, span)
+        found = [span for _, span in best.values()]
+        return tuple(sorted(found, key=lambda span: (span.start_ns, span.span_id, span.trace_id)))
+
+    def records(self, rows: Sequence[bytes]) -> tuple[LogRecord, ...]:
+        found = []
+        for item in _distinct(self._items(rows, "logs")):
+            record = self._record(item)
+            if record is not None:
+                found.append(((record.time_ns, record.observed_ns, item.index, item.content), record))
+        found.sort(key=lambda pair: pair[0])
+        return tuple(replace(record, position=position) for position, (_, record) in enumerate(found))
+
+    def _items(self, rows: Sequence[bytes], signal: str) -> Iterator[_Item]:
+        for row in rows:
+            for raw_group in self._resource_groups(row, signal):
+                group = self._parse(pb.ResourceGroup, raw_group, f"{signal} of one resource")
+                index = 0
+                for raw_scope_group in group.scope_groups if group else ():
+                    scope_group = self._parse(pb.ScopeGroup, raw_scope_group, f"{signal} of one scope")
+                    if group is None or scope_group is None:
+                        continue
+                    for raw in scope_group.items:
+                        yield _Item(group.resource, scope_group.scope, raw, index)
+                        index += 1
+
+    def _resource_groups(self, row: bytes, signal: str) -> Sequence[bytes]:
+        if signal == "traces":
+            traces = self._parse(pb.TracesData, row, "a stored row of traces")
+            return traces.resource_spans if traces else ()
+        logs = self._parse(pb.LogsData, row, "a stored row of logs")
+        return logs.resource_logs if logs else ()
+
+    def _span(self, item: _Item) -> Span | None:
+        raw = self._parse(pb.Span, item.raw, "a span")
+        if raw is None:
+            return None
+        trace_id, span_id = _hex(raw.trace_id, 16), _hex(raw.span_id, 8)
+        if trace_id is None or span_id is None:
+            self.notes.add(f"a span ({_name(item.raw)}) was left out: its trace id or span id is not valid")
+            return None
+        return Span(
+            trace_id=trace_id,
+            span_id=span_id,
+            parent_id=_hex(raw.parent_span_id, 8),
+            name=text(raw.name),
+            kind=raw.kind,
+            start_ns=raw.start_time_unix_nano,
+            end_ns=raw.end_time_unix_nano,
+            attributes=attributes(raw.attributes, self.notes),
+            events=tuple(
+                SpanEvent(text(event.name), event.time_unix_nano, attributes(event.attributes, self.notes))
+                for event in raw.events
+            ),
+            links=tuple(self._links(raw)),
+            status=_STATUS.get(raw.status.code, StatusCode.UNSET),
+            status_message=text(raw.status.message),
+            resource=self._resource(item.resource),
+            scope=self._scope(item.scope),
+            dropped_attributes=raw.dropped_attributes_count,
+            dropped_events=raw.dropped_events_count,
+        )
+
+    def _links(self, raw: pb.Span) -> Iterator[SpanLink]:
+        for link in raw.links:
+            trace_id, span_id = _hex(link.trace_id, 16), _hex(link.span_id, 8)
+            if trace_id is None or span_id is None:
+                self.notes.add("a span link was left out: its trace id or span id is not valid")
+                continue
+            yield SpanLink(trace_id, span_id, attributes(link.attributes, self.notes))
+
+    def _record(self, item: _Item) -> LogRecord | None:
+        raw = self._parse(pb.LogRecord, item.raw, "a log record")
+        if raw is None:
+            return None
+        attrs = attributes(raw.attributes, self.notes)
+        named = attrs.get("event.name")
+        return LogRecord(
+            trace_id=_hex(raw.trace_id, 16),
+            span_id=_hex(raw.span_id, 8),
+            # OTLP leaves the time out where only the observed time is known.
+            time_ns=raw.time_unix_nano or raw.observed_time_unix_nano,
+            observed_ns=raw.observed_time_unix_nano,
+            event_name=text(raw.event_name) or (named if isinstance(named, str) and named else None),
+            severity=raw.severity_number,
+            body=value(raw.body, self.notes),
+            attributes=attrs,
+            resource=self._resource(item.resource),
+            scope=self._scope(item.scope),
+            dropped_attributes=raw.dropped_attributes_count,
+        )
+
+    def _resource(self, raw: bytes) -> Resource:
+        def build() -> Resource:
+            message = self._parse(pb.Resource, raw, "a resource")
+            return Resource(attributes(message.attributes, self.notes)) if message else Resource()
+
+        return _once(self._resources, raw, build)
+
+    def _scope(self, raw: bytes) -> Scope:
+        def build() -> Scope:
+            message = self._parse(pb.Scope, raw, "an instrumentation scope")
+            if message is None:
+                return Scope()
+            return Scope(text(message.name), text(message.version), attributes(message.attributes, self.notes))
+
+        return _once(self._scopes, raw, build)
+
+    def _parse(self, kind: type[_M], raw: bytes, what: str) -> _M | None:
+        try:
+            return kind.FromString(raw)
+        except DecodeError as error:
+            self.notes.add(f"{what} ({_name(raw)}) could not be decoded: {error}")
+            return None
+
+
+def _once(built: dict[bytes, _T], raw: bytes, build: Callable[[], _T]) -> _T:
+    if raw not in built:
+        built[raw] = build()
+    return built[raw]
+
+
+def _distinct(items: Iterator[_Item]) -> list[_Item]:
+    """Items of different content. Of equal ones the earliest place in a request counts, whichever row came first."""
+    found: dict[tuple[bytes, bytes, bytes], _Item] = {}
+    for item in items:
+        known = found.get(item.content)
+        if known is None or item.index < known.index:
+            found[item.content] = item
+    return list(found.values())
+
+
+def _completeness(item: _Item, span: Span) -> tuple[int, int, tuple[bytes, bytes, bytes]]:
+    return span.end_ns, len(span.attributes) + len(span.events), item.content
+
+
+def _hex(raw: bytes, length: int) -> str | None:
+    """An id as lower-case hex; None when it is absent, all zeros or of the wrong length."""
+    return raw.hex() if len(raw) == length and any(raw) else None
+
+
+def _name(raw: bytes) -> str:
+    """Tells damaged pieces apart in notes without quoting their content."""
+    return f"{len(raw)} bytes, sha256 {sha256(raw).hexdigest()[:8]}"
