@@ -1,0 +1,275 @@
+"""What loading a skill looks like, as far as several harnesses share it.
+
+Text of agents and skills may be hostile or huge: every pattern here is anchored or literal, so that the time
+spent grows with the length of the text and no faster.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from extractors.attributes import as_mapping, json_text, parse_json
+from extractors.skill_files import file_read, name_of_file, without_line_numbers
+from extractors.skills import LoadedBy, LoadOutcome, Skill, SkillInvocation
+from extractors.spans import Value
+from extractors.trajectory import CallOutcome, ToolCall
+
+SKILL_TOOLS: Final[Mapping[str, str]] = {
+    "skills": "skill_name",
+    "Skill": "skill",
+    "load_skill": "skill_name",
+    "activate_skill": "name",
+    "invoke_skill": "name",
+    "get_skill_instructions": "skill_name",
+}
+"""Tools made for loading a skill (Strands, Claude Code, ADK and others, Gemini CLI, OpenHands, Agno) → the argument
+that names it. Names are case-sensitive."""
+
+RESOURCE_TOOLS: Final = frozenset(
+    {"load_skill_resource", "read_skill_resource", "run_skill_script", "unload_skill"}
+    | {"get_skill_reference", "get_skill_script"}
+)
+"""Tools that work with a skill but do not load it; their spans carry `gen_ai.skill.name` all the same."""
+
+CATALOG_TOOLS: Final = ("list_skills", "search_skills")
+
+TRAILER_HEADS: Final = ("Location:", "Allowed tools:", "Compatibility:", "Available resources:")
+"""How a harness's own lines begin, after a rule at the end of a skill's text."""
+
+_FAILED_STATUSES: Final = frozenset({"error", "errored", "fail", "failed", "failure", "cancelled", "canceled"})
+_REFUSAL: Final = re.compile(
+    r"(?:error: ?)?(?:skill_name is required"
+    r"|skill (?:'[^'\n]*'|\"[^\"\n]*\"|[\w.:-]+) (?:is |was )?not found"
+    r"|(?:unknown|unrecogni[sz]ed|no such) skill\b)",
+    re.IGNORECASE,
+)
+_ACKNOWLEDGEMENT: Final = re.compile(
+    r"(?:launching|loading|activating|loaded|activated) skill\b"
+    r"|skill (?:'[^'\n]*'|\"[^\"\n]*\"|[\w.:-]+) (?:activated|loaded|launched)\b"
+    r"|skill (?:activated|loaded|launched)\b",
+    re.IGNORECASE,
+)
+_CATALOG_OPEN: Final = re.compile(r"<available_skills\s*>", re.IGNORECASE)
+_CATALOG_CLOSE: Final = re.compile(r"</available_skills\s*>", re.IGNORECASE)
+_CATALOG_HEADING: Final = "### available skills"
+
+
+def catalog(text: str) -> tuple[Skill, ...] | None:
+    """The skills a prompt offers; () when it has a catalog without entries, None when it has no catalog.
+
+    Reads `<available_skills>` with `<skill>` elements, else the Markdown section `### Available skills`.
+    """
+    found = _xml_catalog(text)
+    return found if found is not None else _markdown_catalog(text)
+
+
+def _xml_catalog(text: str) -> tuple[Skill, ...] | None:
+    start = _CATALOG_OPEN.search(text)
+    end = _CATALOG_CLOSE.search(text, start.end()) if start else None
+    if start is None or end is None:
+        return None
+    entries = text[start.end() : end.start()].split("</skill>")[:-1]
+    skills = (_xml_skill(entry.rpartition("<skill>")[2]) for entry in entries)
+    return tuple(skill for skill in skills if skill is not None)
+
+
+def _xml_skill(entry: str) -> Skill | None:
+    name = _element(entry, "name")
+    return Skill(name, _element(entry, "description"), _element(entry, "location")) if name else None
+
+
+def _element(entry: str, tag: str) -> str | None:
+    """Text of the first such element, None when absent."""
+    _, opened, rest = entry.partition(f"<{tag}>")
+    content, closed, _ = rest.partition(f"</{tag}>")
+    return html.unescape(content.strip()) if opened and closed else None
+
+
+def _markdown_catalog(text: str) -> tuple[Skill, ...] | None:
+    lines = [line.strip() for line in text.splitlines()]
+    start = next((at for at, line in enumerate(lines) if line.lower() == _CATALOG_HEADING), None)
+    if start is None:
+        return None
+    skills: list[Skill] = []
+    for line in lines[start + 1 :]:
+        if line.startswith(("# ", "## ", "### ")):
+            break
+        if (skill := _markdown_skill(line)) is not None:
+            skills.append(skill)
+    return tuple(skills)
+
+
+def _markdown_skill(line: str) -> Skill | None:
+    """`- name: description (file: path)`. A colon inside the name (`plugin:skill`) has no blank after it."""
+    if not line.startswith("- ") or ":" not in line:
+        return None
+    name, separator, rest = line[2:].partition(": ")
+    if not separator:
+        name, rest = line[2:].removesuffix(":"), ""
+    description, marker, source = rest.rpartition("(file:")
+    if not marker or not source.endswith(")"):
+        return Skill(name.strip(), rest.strip())
+    return Skill(name.strip(), description.strip(), source[:-1].strip())
+
+
+def skill_argument(tool: str) -> str | None:
+    """The argument in which this tool takes a skill's name; None when the tool does not load skills."""
+    if tool in RESOURCE_TOOLS:
+        return None
+    return SKILL_TOOLS.get(tool, "skill_name" if tool.lower().endswith("_load_skill") else None)
+
+
+def lists_skills(tool: str) -> bool:
+    """Whether this tool's result is a catalog."""
+    name = tool.lower()
+    return any(name == known or name.endswith(f"_{known}") for known in CATALOG_TOOLS)
+
+
+def is_refusal(text: str, name: str | None = None) -> bool:
+    """Whether a tool's text says that the skill could not be had. `name`: what was asked for, if known.
+
+    One line only: a skill's own text may well talk about things not found.
+    """
+    line = text.strip()
+    if not line or "\n" in line:
+        return False
+    named = f"Skill '{name}' not found"
+    return _REFUSAL.match(line) is not None or (bool(name) and line.startswith((named, f"Error: {named}")))
+
+
+def is_acknowledgement(text: str) -> bool:
+    """Whether a tool's text only says that the skill is loaded, without its instructions."""
+    line = text.strip()
+    return "\n" not in line and _ACKNOWLEDGEMENT.match(line) is not None
+
+
+def refusal_in(text: str, name: str | None = None) -> str | None:
+    """The refusal that a tool's text holds, as wording or as a JSON object with an error; None when none."""
+    if is_refusal(text, name):
+        return text.strip()
+    document = _object_in(text)
+    if document is None:
+        return None
+    error = document.get("error")
+    if isinstance(error, str) and error.strip():
+        return error
+    status = document.get("status")
+    failed = document.get("is_error") is True or (isinstance(status, str) and status.lower() in _FAILED_STATUSES)
+    return text if failed else None
+
+
+def body_in(text: str) -> str | None:
+    """The skill's instructions in a tool's text, harness trailer removed; None when it holds none."""
+    document = _object_in(text)
+    if document is not None:
+        text = next((part for key in ("instructions", "content") if isinstance(part := document.get(key), str)), "")
+    body = without_trailer(text).strip()
+    return None if not body or is_acknowledgement(body) or is_refusal(body) else body
+
+
+def without_trailer(text: str) -> str:
+    """The text before the last `---` rule, if what follows that rule is the harness's own listing."""
+    body, rule, trailer = text.rpartition("\n---\n")
+    return body if rule and trailer.lstrip().startswith(TRAILER_HEADS) else text
+
+
+def body_hash(body: str) -> str:
+    """The version of a skill: 16 hex digits of the SHA-256 of its text."""
+    return hashlib.sha256(body.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def with_refusals(calls: Iterable[ToolCall]) -> tuple[ToolCall, ...]:
+    """The same calls, those REFUSED whose skill tool answered with a refusal, however the harness marked it."""
+    return tuple(replace(call, outcome=CallOutcome.REFUSED) if _says_no(call) else call for call in calls)
+
+
+def _says_no(call: ToolCall) -> bool:
+    if skill_argument(call.name) is None:
+        return False
+    answers = [text for text in (call.error, call.result) if text is not None]
+    return any(refusal_in(text, requested_name(call)) is not None for text in answers)
+
+
+def invocations(calls: Iterable[ToolCall], declared: Mapping[str, Skill] | None = None) -> tuple[SkillInvocation, ...]:
+    """Every attempt to load a skill among these calls, in their order.
+
+    `declared` maps `ToolCall.anchor.ref` → the skill that `gen_ai.skill.*` attributes name there, for tools that
+    this module does not know.
+    """
+    known = declared or {}
+    found = (invocation(call, known.get(call.anchor.ref)) for call in calls)
+    return tuple(attempt for attempt in found if attempt is not None)
+
+
+def invocation(call: ToolCall, declared: Skill | None = None) -> SkillInvocation | None:
+    """The attempt that this call is, by a skill tool or by reading a SKILL.md; None when it is neither."""
+    if skill_argument(call.name) is not None or (declared is not None and call.name not in RESOURCE_TOOLS):
+        return _by_tool(call, declared)
+    path = file_read(call.name, call.arguments)
+    return _by_file(call, path) if path is not None else None
+
+
+def _by_tool(call: ToolCall, declared: Skill | None) -> SkillInvocation:
+    name = declared.name if declared is not None else requested_name(call)
+    attempt = SkillInvocation(
+        name,
+        _LOAD_OUTCOMES[call.outcome],
+        call.anchor,
+        call.agent,
+        call_id=call.call_id,
+        source=declared.source if declared is not None else None,
+    )
+    if attempt.outcome is LoadOutcome.REFUSED:
+        return replace(attempt, refusal=_refusal_of(call, name))
+    body = body_in(call.result) if call.result is not None and attempt.outcome is LoadOutcome.LOADED else None
+    return with_body(attempt, body)
+
+
+_LOAD_OUTCOMES: Final = {
+    CallOutcome.OK: LoadOutcome.LOADED,
+    CallOutcome.FAILED: LoadOutcome.REFUSED,
+    CallOutcome.REFUSED: LoadOutcome.REFUSED,
+    CallOutcome.UNANSWERED: LoadOutcome.UNANSWERED,
+}
+
+
+def _refusal_of(call: ToolCall, name: str | None) -> str | None:
+    text = call.error if call.error is not None else call.result
+    return None if text is None else refusal_in(text, name) or text
+
+
+def _by_file(call: ToolCall, path: str) -> SkillInvocation | None:
+    """A read that failed or gave nothing loaded no skill: the agent only looked for a file."""
+    if call.outcome is not CallOutcome.OK or not call.result or not call.result.strip():
+        return None
+    body = without_line_numbers(call.result).strip()
+    name = name_of_file(path, body)
+    if name is None:
+        return None
+    attempt = SkillInvocation(name, LoadOutcome.LOADED, call.anchor, call.agent, LoadedBy.FILE, call.call_id)
+    return replace(with_body(attempt, body), source=path)
+
+
+def with_body(attempt: SkillInvocation, body: str | None) -> SkillInvocation:
+    """The attempt with the skill's text and its version; None leaves both not recorded."""
+    return replace(attempt, body=body, body_hash=None if body is None else body_hash(body))
+
+
+def requested_name(call: ToolCall) -> str | None:
+    """The skill a skill tool was asked for; "" when it was asked for none, None when the arguments are hidden."""
+    argument = skill_argument(call.name)
+    if argument is None or call.arguments is None:
+        return None
+    name = call.arguments.get(argument)
+    if name is None:
+        return ""
+    return name if isinstance(name, str) else json_text(name)
+
+
+def _object_in(text: str) -> Mapping[str, Value] | None:
+    return as_mapping(parse_json(text)) if text.lstrip().startswith("{") else None
