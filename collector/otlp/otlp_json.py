@@ -1,0 +1,245 @@
+"""OTLP/JSON to protobuf and back (pure).
+
+OTLP/JSON is protobuf's JSON mapping with two exceptions: ids are hex text instead of base64, and enums are numbers.
+Each span and record is converted by itself, so that one that is wrong is turned away alone, with its place named.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, TypeVar
+
+import orjson
+from google.protobuf import json_format
+from google.protobuf.message import DecodeError, Message
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, ResourceLogs, ScopeLogs
+from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
+
+from collector.errors import Malformed
+
+Signal: TypeAlias = Literal["traces", "logs"]
+Object: TypeAlias = dict[str, Any]
+
+_M = TypeVar("_M", bound=Message)
+_Group: TypeAlias = ResourceSpans | ResourceLogs
+_ScopeGroup: TypeAlias = ScopeSpans | ScopeLogs
+
+_LISTS = {"traces": ("resourceSpans", "scopeSpans", "spans"), "logs": ("resourceLogs", "scopeLogs", "logRecords")}
+_ID_DIGITS = {"traceId": 32, "spanId": 16, "parentSpanId": 16}
+_ID_FIELDS = {"traceId": "trace_id", "spanId": "span_id", "parentSpanId": "parent_span_id"}
+_SPAN_IDS = ("traceId", "spanId", "parentSpanId")
+_POINTER_IDS = ("traceId", "spanId")
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """A request as protobuf. `items` spans or records are in `payload`; `rejected` more are not, and `cause` tells
+    people why the first of those was turned away (None when none was)."""
+
+    payload: bytes
+    rejected: int
+    cause: str | None
+    items: int
+
+
+class _Rejected(Exception):
+    """One span or record is wrong; the message says where and how."""
+
+
+def to_protobuf(body: bytes, signal: Signal) -> Converted:
+    """An OTLP/JSON request body as `ExportTraceServiceRequest` or `ExportLogsServiceRequest` bytes.
+
+    Raises `Malformed` when the body is no JSON object or what surrounds the spans or records is wrong. Unknown
+    fields are ignored, as the protocol asks.
+    """
+    try:
+        request = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise Malformed(f"the body is not JSON: {error}") from error
+    if not isinstance(request, dict):
+        raise Malformed(f"the body is {_kind(request)}, an object expected")
+    conversion = _Conversion(signal)
+    return conversion.run(request)
+
+
+def to_json(payload: bytes, signal: Signal) -> Object:
+    """An `Export*ServiceRequest` as OTLP/JSON, ids in hex. Raises `Malformed` when the bytes are not one."""
+    request_type = ExportTraceServiceRequest if signal == "traces" else ExportLogsServiceRequest
+    try:
+        request = request_type.FromString(payload)
+        document = json_format.MessageToDict(request, use_integers_for_enums=True)
+    except (DecodeError, json_format.SerializeToJsonError, ValueError) as error:
+        raise Malformed(f"not an OTLP request for {signal}: {error}") from error
+    for item in _items_of(document, signal):
+        _write_hex(item, _SPAN_IDS)
+        for link in item.get("links", ()):
+            _write_hex(link, _POINTER_IDS)
+    return document
+
+
+class _Conversion:
+    """Builds one request; keeps count of what was turned away."""
+
+    def __init__(self, signal: Signal) -> None:
+        self._signal: Signal = signal
+        self._items = 0
+        self._rejected = 0
+        self._cause: str | None = None
+
+    def run(self, request: Object) -> Converted:
+        groups_key, scope_groups_key, items_key = _LISTS[self._signal]
+        message = ExportTraceServiceRequest() if self._signal == "traces" else ExportLogsServiceRequest()
+        for place, group in _objects(request, groups_key, ""):
+            target = self._add_group(message)
+            _parse_envelope(group, ("resource", "schemaUrl"), target, place)
+            for scope_place, scope_group in _objects(group, scope_groups_key, f"{place}."):
+                scope_target = self._add_scope_group(target)
+                _parse_envelope(scope_group, ("scope", "schemaUrl"), scope_target, scope_place)
+                for index, item in enumerate(_list(scope_group, items_key, f"{scope_place}.")):
+                    self._take(item, f"{scope_place}.{items_key}[{index}]", scope_target)
+        return Converted(message.SerializeToString(), self._rejected, self._cause, self._items)
+
+    @staticmethod
+    def _add_group(message: ExportTraceServiceRequest | ExportLogsServiceRequest) -> _Group:
+        if isinstance(message, ExportTraceServiceRequest):
+            return message.resource_spans.add()
+        return message.resource_logs.add()
+
+    @staticmethod
+    def _add_scope_group(group: _Group) -> _ScopeGroup:
+        return group.scope_spans.add() if isinstance(group, ResourceSpans) else group.scope_logs.add()
+
+    def _take(self, item: object, place: str, target: _ScopeGroup) -> None:
+        try:
+            if isinstance(target, ScopeSpans):
+                target.spans.append(_span(item, place))
+            else:
+                target.log_records.append(_record(item, place))
+            self._items += 1
+        except _Rejected as error:
+            self._rejected += 1
+            self._cause = self._cause or str(error)
+
+
+def _span(item: object, place: str) -> Span:
+    fields = _object(item, place)
+    links = _links(fields, place)
+    span = _parse({**_without_ids(fields), "links": [_without_ids(link) for link in links]}, Span(), place)
+    for name, raw in _ids(fields, _SPAN_IDS, place, required=_POINTER_IDS):
+        setattr(span, _ID_FIELDS[name], raw)
+    for index, (link, message) in enumerate(zip(links, span.links, strict=True)):
+        for name, raw in _ids(link, _POINTER_IDS, f"{place}.links[{index}]", required=_POINTER_IDS):
+            setattr(message, _ID_FIELDS[name], raw)
+    return span
+
+
+def _links(fields: Object, place: str) -> list[Object]:
+    try:
+        links = _list(fields, "links", f"{place}.")
+    except Malformed as error:
+        raise _Rejected(str(error)) from error
+    return [_object(link, f"{place}.links[{index}]") for index, link in enumerate(links)]
+
+
+def _record(item: object, place: str) -> LogRecord:
+    fields = _object(item, place)
+    record = _parse(_without_ids(fields), LogRecord(), place)
+    for name, raw in _ids(fields, _POINTER_IDS, place, required=()):
+        setattr(record, _ID_FIELDS[name], raw)
+    return record
+
+
+def _without_ids(fields: Object) -> Object:
+    """The rest of a message: the parser would read ids as base64."""
+    return {key: value for key, value in fields.items() if key not in _ID_FIELDS and key not in _ID_FIELDS.values()}
+
+
+def _ids(fields: Object, names: tuple[str, ...], place: str, required: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
+    """The ids that are there. An id of zeros is one that is absent."""
+    for name in names:
+        digits = fields.get(name)
+        raw = _id_bytes(digits, _ID_DIGITS[name], f"{place}.{name}") if digits not in (None, "") else b""
+        if any(raw):
+            yield name, raw
+        elif name in required:
+            raise _Rejected(f"{place}.{name}: {'all zeros' if raw else 'missing'}")
+
+
+def _id_bytes(digits: object, expected: int, place: str) -> bytes:
+    if not isinstance(digits, str):
+        raise _Rejected(f"{place}: {_kind(digits)}, hex text expected")
+    if len(digits) != expected:
+        raise _Rejected(f"{place}: {len(digits)} hex digits, {expected} expected")
+    try:
+        raw = bytes.fromhex(digits)
+    except ValueError as error:
+        raise _Rejected(f"{place}: not hex digits") from error
+    if len(raw) * 2 != expected:  # fromhex skips blanks
+        raise _Rejected(f"{place}: not hex digits")
+    return raw
+
+
+def _parse(fields: Object, message: _M, place: str) -> _M:
+    try:
+        return json_format.ParseDict(fields, message, ignore_unknown_fields=True)
+    # ParseDict lets a few Python errors through for values of the wrong type.
+    except (json_format.ParseError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise _Rejected(f"{place}: {_shortened(str(error))}") from error
+
+
+def _shortened(reason: str) -> str:
+    """The parser names each level of nesting; the ends tell the story."""
+    return reason if len(reason) <= 300 else f"{reason[:120]} ... {reason[-120:]}"
+
+
+def _parse_envelope(group: Object, keys: tuple[str, ...], message: Message, place: str) -> None:
+    try:
+        _parse({key: group[key] for key in keys if key in group}, message, place)
+    except _Rejected as error:
+        raise Malformed(str(error)) from error
+
+
+def _objects(parent: Object, key: str, prefix: str) -> Iterator[tuple[str, Object]]:
+    """Each object in the list `parent[key]`, with its place. Raises `Malformed` on anything else in there."""
+    for index, item in enumerate(_list(parent, key, prefix)):
+        place = f"{prefix}{key}[{index}]"
+        if not isinstance(item, dict):
+            raise Malformed(f"{place}: {_kind(item)}, an object expected")
+        yield place, item
+
+
+def _list(parent: Object, key: str, prefix: str) -> list[Any]:
+    found = parent.get(key)
+    if found is None:
+        return []
+    if not isinstance(found, list):
+        raise Malformed(f"{prefix}{key}: {_kind(found)}, an array expected")
+    return found
+
+
+def _object(item: object, place: str) -> Object:
+    if not isinstance(item, dict):
+        raise _Rejected(f"{place}: {_kind(item)}, an object expected")
+    return item
+
+
+def _kind(value: object) -> str:
+    names = {dict: "an object", list: "an array", str: "text", bool: "a boolean", type(None): "null"}
+    return names.get(type(value), "a number")
+
+
+def _items_of(document: Object, signal: Signal) -> Iterator[Object]:
+    groups_key, scope_groups_key, items_key = _LISTS[signal]
+    for group in document.get(groups_key, ()):
+        for scope_group in group.get(scope_groups_key, ()):
+            yield from scope_group.get(items_key, ())
+
+
+def _write_hex(item: Object, names: tuple[str, ...]) -> None:
+    for name in names:
+        if name in item:
+            item[name] = b64decode(item[name]).hex()
