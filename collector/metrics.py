@@ -1,0 +1,358 @@
+"""Every metric: its name, unit, labels and meaning, and the moments it is counted at, in the words of the domain.
+
+`python -m collector.metrics` prints docs/metrics.md.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
+from prometheus_client.metrics import disable_created_metrics
+
+from collector.metric_labels import (
+    EXEMPLAR_CHARACTERS,
+    MAX_SERIES,
+    MAX_VALUES,
+    OTHER,
+    BoundedLabels,
+    BoundedSeries,
+    clean,
+    exemplar_of,
+)
+from judge.question import Answer
+from judge.verdict import Judged, NotApplicable, NotJudged, Score
+
+Signal: TypeAlias = Literal["traces", "logs"]
+Transport: TypeAlias = Literal["grpc", "http"]
+DropReason: TypeAlias = Literal["sampled_out", "refused", "malformed", "own", "no_session"]
+RequestOutcome: TypeAlias = Literal["ok", "partial", "refused", "malformed", "too_large", "error"]
+CloseReason: TypeAlias = Literal["end_marker", "roots_ended", "idle", "max_age", "max_size"]
+
+SCORES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+REQUEST_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
+JUDGE_SECONDS = (0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0)
+LAG_SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0, 7200.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Documented:
+    """One line of docs/metrics.md."""
+
+    name: str
+    kind: str
+    labels: tuple[str, ...]
+    meaning: str
+
+
+class Metrics:
+    """All metrics of one process on a registry of its own. No method raises for what telemetry contains."""
+
+    def __init__(self, version: str = "", registry: CollectorRegistry | None = None) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # they double the series and nothing reads them
+        self.registry = registry or CollectorRegistry()
+        self.documented: list[Documented] = []
+        self._labels = BoundedLabels(self._overflowed)
+        self._verdict_series = BoundedSeries(self._overflowed)
+        self._declare_ingest()
+        self._declare_sessions()
+        self._declare_verdicts()
+        self._declare_judge()
+        self._declare_export()
+        self._declare_process(version)
+        self._create_known_series()
+
+    # Ingest
+
+    def received(self, signal: Signal, count: int) -> None:
+        """Spans or records of a well-formed request, before any of them is looked at."""
+        self._received[signal].inc(count)
+
+    def stored(self, signal: Signal, count: int) -> None:
+        self._stored[signal].inc(count)
+
+    def dropped(self, signal: Signal, reason: DropReason, count: int) -> None:
+        self._dropped.labels(signal, reason).inc(count)
+
+    def late(self, signal: Signal, count: int) -> None:
+        """Came after its session had closed for good."""
+        self._late.labels(signal).inc(count)
+
+    def undecodable(self, signal: Signal, count: int) -> None:
+        """Stored bytes that proved not to be a span or record when their session closed."""
+        self._undecodable.labels(signal).inc(count)
+
+    def request(self, transport: Transport, signal: Signal, outcome: RequestOutcome, seconds: float) -> None:
+        """One OTLP request from its arrival to our answer."""
+        self._requests.labels(transport, signal, outcome).observe(_finite(seconds))
+
+    def journal_committed(self, seconds: float) -> None:
+        self._journal_commits.observe(_finite(seconds))
+
+    def journal_bytes(self, size: int) -> None:
+        self._journal_bytes.set(size)
+
+    # Sessions
+
+    def sessions_open(self, count: int) -> None:
+        self._sessions_open.set(count)
+
+    def session_closed(self, reason: str) -> None:
+        self._sessions_closed.labels(self._labels.bound("close_reason", reason)).inc()
+
+    def unrecognised(self, scopes: Sequence[str]) -> None:
+        """One session in which no extractor understood anything, counted under each scope that sent it."""
+        for scope in sorted({self._labels.bound("scope", scope) for scope in scopes or ("",)}):
+            self._unrecognised.labels(scope).inc()
+
+    # Verdicts
+
+    def verdict(self, judged: Judged) -> None:
+        """A verdict that is durable, counted once."""
+        labels = self._verdict_labels(judged)
+        anchor = judged.verdict.subject.anchor
+        exemplar = exemplar_of(anchor.trace_id if anchor else None, judged.session.session_id)
+        self._verdicts.labels(*labels).inc(1, exemplar)
+        if 0 < judged.inclusion_probability <= 1:
+            self._weighted.labels(*labels).inc(1 / judged.inclusion_probability)
+        match judged.verdict.outcome:
+            case Score(value=value) if math.isfinite(value):
+                self._scores.labels(*labels[:3]).observe(value, exemplar)
+            case NotJudged(reason=reason):
+                self._not_judged.labels(labels[1], self._labels.bound("reason", reason)).inc()
+
+    def verdict_lag(self, seconds: float) -> None:
+        """From the closing of the session to the verdict being durable, by our clock."""
+        self._lag.observe(_finite(seconds))
+
+    # Judge
+
+    def judge_asked(self, model: str, outcome: str, seconds: float) -> None:
+        """One request to a model. `outcome` is `answered` or the reason of the `JudgeError`."""
+        model = self._labels.bound("model", model)
+        self._judge_requests.labels(model, self._labels.bound("outcome", outcome)).inc()
+        self._judge_seconds.labels(model).observe(_finite(seconds))
+
+    def judge_answered(self, answer: Answer) -> None:
+        """The tokens of one answer. Cached input is counted as cache_read and cache_write, not as input."""
+        model = self._labels.bound("model", answer.model)
+        kinds = {
+            "input": answer.input_tokens,
+            "output": answer.output_tokens,
+            "cache_read": answer.cache_read_tokens,
+            "cache_write": answer.cache_write_tokens,
+        }
+        for kind, tokens in kinds.items():
+            self._judge_tokens.labels(model, kind).inc(max(0, tokens))
+
+    def questions_pending(self, count: int) -> None:
+        self._questions_pending.set(count)
+
+    # Export
+
+    def export_sent(self, exporter: str, count: int, now_ns: int) -> None:
+        self._export_sent.labels(exporter).inc(count)
+        self._export_success.labels(exporter).set(now_ns / 1e9)
+
+    def export_failed(self, exporter: str, reason: str, count: int) -> None:
+        """Verdicts the receiver refused for good. They stay in the store and are not sent again."""
+        self._export_failed.labels(exporter, self._labels.bound("export_reason", reason)).inc(count)
+
+    def export_retried(self, exporter: str, reason: str) -> None:
+        self._export_retries.labels(exporter, self._labels.bound("export_reason", reason)).inc()
+
+    def export_pending(self, exporter: str, count: int) -> None:
+        self._export_pending.labels(exporter).set(count)
+
+    # Declarations
+
+    def _declare_ingest(self) -> None:
+        self._received = {
+            "traces": self._counter("spans_received_total", "Spans in well-formed requests"),
+            "logs": self._counter("records_received_total", "Log records in well-formed requests"),
+        }
+        self._stored = {
+            "traces": self._counter("spans_stored_total", "Spans made durable in the journal"),
+            "logs": self._counter("records_stored_total", "Log records made durable in the journal"),
+        }
+        self._dropped = self._counter(
+            "dropped_total",
+            "Spans and records received and not stored: sampled_out, refused (no room, the sender keeps them), "
+            "malformed, own (our own verdicts coming back), no_session",
+            "signal",
+            "reason",
+        )
+        self._late = self._counter("late_total", "Spans and records kept but not judged: too late", "signal")
+        self._undecodable = self._counter(
+            "undecodable_total", "Stored spans and records that could not be decoded at closing", "signal"
+        )
+        self._requests = self._histogram(
+            "request_duration_seconds",
+            "OTLP requests, from arrival to answer",
+            REQUEST_SECONDS,
+            "transport",
+            "signal",
+            "outcome",
+        )
+        self._journal_commits = self._histogram(
+            "journal_commit_duration_seconds", "Commits of the journal; each may hold many requests", REQUEST_SECONDS
+        )
+        self._journal_bytes = self._gauge("journal_bytes", "Size of the journal on disk")
+
+    def _declare_sessions(self) -> None:
+        self._sessions_open = self._gauge("sessions_open", "Sessions waiting to close")
+        self._sessions_closed = self._counter("sessions_closed_total", "Sessions closed", "reason")
+        self._unrecognised = self._counter(
+            "unrecognised_total", "Sessions in which no extractor understood anything, by scope that sent them", "scope"
+        )
+
+    def _declare_verdicts(self) -> None:
+        subject = ("service", "evaluator", "skill")
+        self._verdicts = self._counter(
+            "verdicts_total",
+            "Verdicts; label is the score's label, or not_judged, or not_applicable",
+            *subject,
+            "label",
+            "agent_version",
+        )
+        self._weighted = self._counter(
+            "verdicts_weighted_total",
+            "Verdicts divided by the share of sessions that is sampled: an estimate for all traffic",
+            *subject,
+            "label",
+            "agent_version",
+        )
+        self._scores = self._histogram("score", "Scores, 0 to 1 (1 is best); scored verdicts only", SCORES, *subject)
+        self._not_judged = self._counter(
+            "not_judged_total", "Verdicts that should have had a score and have none", "evaluator", "reason"
+        )
+        self._lag = self._histogram(
+            "verdict_lag_seconds", "From the closing of a session to its verdicts being durable", LAG_SECONDS
+        )
+
+    def _declare_judge(self) -> None:
+        self._judge_requests = self._counter("judge_requests_total", "Requests to a judge model", "model", "outcome")
+        self._judge_tokens = self._counter(
+            "judge_tokens_total", "Tokens of judge models: input, output, cache_read, cache_write", "model", "kind"
+        )
+        self._judge_seconds = self._histogram(
+            "judge_question_duration_seconds", "Time of one request to a judge model", JUDGE_SECONDS, "model"
+        )
+        self._questions_pending = self._gauge("questions_pending", "Questions that wait for a judge")
+
+    def _declare_export(self) -> None:
+        self._export_sent = self._counter("export_sent_total", "Verdicts delivered", "exporter")
+        self._export_failed = self._counter(
+            "export_failed_total", "Verdicts refused for good by the receiver", "exporter", "reason"
+        )
+        self._export_retries = self._counter(
+            "export_retries_total", "Attempts to export that failed and will be repeated", "exporter", "reason"
+        )
+        self._export_pending = self._gauge("export_pending", "Verdicts that wait to be delivered", "exporter")
+        self._export_success = self._gauge(
+            "export_last_success_timestamp_seconds", "When verdicts were last delivered, Unix time", "exporter"
+        )
+
+    def _declare_process(self, version: str) -> None:
+        self._overflow = self._counter(
+            "label_overflow_total",
+            f"Label values folded into `{OTHER}` because the label had its {MAX_VALUES} values "
+            f"(label `series`: because verdicts had their {MAX_SERIES} combinations)",
+            "label",
+        )
+        build = Info("spanjudge_build", "The version that runs", registry=self.registry)
+        build.info({"version": clean(version)})
+        self._document("build_info", "gauge", ("version",), "The version that runs; always 1")
+        ProcessCollector(registry=self.registry)
+
+    def _create_known_series(self) -> None:
+        """`rate()` and alerts need a zero to start from; a series that appears at 1 hides its first event."""
+        for signal in get_args(Signal):
+            self._late.labels(signal)
+            self._undecodable.labels(signal)
+            for reason in get_args(DropReason):
+                self._dropped.labels(signal, reason)
+        for reason in get_args(CloseReason):
+            self._sessions_closed.labels(self._labels.bound("close_reason", reason))
+        for label in ("service", "evaluator", "skill", "label", "agent_version", "scope", "model", "series"):
+            self._overflow.labels(label)
+
+    def _counter(self, name: str, meaning: str, *labels: str) -> Counter:
+        self._document(name, "counter", labels, meaning)
+        return Counter(f"spanjudge_{name}", meaning, labels, registry=self.registry)
+
+    def _gauge(self, name: str, meaning: str, *labels: str) -> Gauge:
+        self._document(name, "gauge", labels, meaning)
+        return Gauge(f"spanjudge_{name}", meaning, labels, registry=self.registry)
+
+    def _histogram(self, name: str, meaning: str, buckets: Sequence[float], *labels: str) -> Histogram:
+        self._document(name, "histogram", labels, meaning)
+        return Histogram(f"spanjudge_{name}", meaning, labels, registry=self.registry, buckets=buckets)
+
+    def _document(self, name: str, kind: str, labels: tuple[str, ...], meaning: str) -> None:
+        self.documented.append(Documented(f"spanjudge_{name}", kind, labels, meaning))
+
+    def _overflowed(self, label: str) -> None:
+        self._overflow.labels(label).inc()
+
+    def _verdict_labels(self, judged: Judged) -> tuple[str, str, str, str, str]:
+        """service, evaluator, skill, label, agent_version; the first three are those of the score."""
+        bound = self._labels.bound
+        subject = judged.verdict.subject
+        service, evaluator = bound("service", judged.service), bound("evaluator", judged.verdict.evaluator)
+        skill = bound("skill", subject.name if subject.kind == "skill" else None)
+        label = bound("label", _label(judged))
+        labels = (service, evaluator, skill, label, bound("agent_version", judged.agent_version))
+        return labels if self._verdict_series.fits(labels) else (OTHER, evaluator, OTHER, label, OTHER)
+
+
+def _label(judged: Judged) -> str:
+    match judged.verdict.outcome:
+        case Score(label=label):
+            return label
+        case NotApplicable():
+            return "not_applicable"
+        case NotJudged():
+            return "not_judged"
+
+
+def _finite(seconds: float) -> float:
+    """A NaN would make the sum of a histogram NaN for the rest of the process."""
+    return max(0.0, seconds) if math.isfinite(seconds) else 0.0
+
+
+def document(documented: Iterable[Documented]) -> str:
+    """docs/metrics.md as text."""
+    rows = [
+        f"| `{metric.name}` | {metric.kind} | {', '.join(f'`{name}`' for name in metric.labels) or 'none'} "
+        f"| {metric.meaning} |"
+        for metric in documented
+    ]
+    return "\n".join((_DOCUMENT_HEAD, *rows, ""))
+
+
+_DOCUMENT_HEAD = f"""# Metrics
+
+<!-- Written by `python -m collector.metrics > docs/metrics.md`; a test compares the two. -->
+
+Served at `/metrics` of the admin listener, beside the usual `process_*` metrics. Ask for OpenMetrics (Prometheus
+does) to see exemplars: verdicts and scores carry `trace_id` and `session_id` where both fit in
+{EXEMPLAR_CHARACTERS} characters. Prometheus keeps them when started with `--enable-feature=exemplar-storage`.
+
+Label values that come from telemetry are cleaned of control characters. The first {MAX_VALUES} values of a label are
+kept; later ones are counted under `{OTHER}` until the next restart. An empty `service`, `skill` or
+`agent_version` means that none was recorded or that the verdict is not about a skill.
+
+The books balance: received = stored + dropped, for spans and for records. Requests that are not OTLP hold no
+countable items; they appear in `spanjudge_request_duration_seconds_count` with outcome `malformed` or `too_large`.
+
+| metric | type | labels | meaning |
+|---|---|---|---|"""
+
+
+if __name__ == "__main__":
+    sys.stdout.write(document(Metrics().documented))

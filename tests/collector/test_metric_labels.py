@@ -1,0 +1,62 @@
+"""Label values from telemetry: printable, short, few."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collector.metric_labels import (
+    EXEMPLAR_CHARACTERS,
+    MAX_LENGTH,
+    OTHER,
+    BoundedLabels,
+    BoundedSeries,
+    clean,
+    exemplar_of,
+)
+
+
+@given(st.text(st.characters(), max_size=300))
+def test_a_cleaned_value_is_short_and_can_be_encoded(value: str) -> None:
+    assert len(clean(value)) <= MAX_LENGTH
+    assert clean(value).encode().decode() == clean(value)
+    assert clean(value).isprintable() or not clean(value).isascii()
+
+
+def test_line_breaks_and_lone_surrogates_are_removed() -> None:
+    assert clean("a\nb\x00c\ud800d") == "abcd"
+    assert clean(None) == ""
+
+
+def test_the_first_values_stay_and_later_ones_are_folded_and_counted() -> None:
+    folded: list[str] = []
+    labels = BoundedLabels(folded.append, max_values=2)
+    assert [labels.bound("skill", name) for name in ("a", "b", "c", "a", "d")] == ["a", "b", OTHER, "a", OTHER]
+    assert folded == ["skill", "skill"]
+
+
+def test_each_label_has_a_bound_of_its_own() -> None:
+    labels = BoundedLabels(lambda _: None, max_values=1)
+    assert labels.bound("skill", "a") == "a"
+    assert labels.bound("service", "b") == "b"
+
+
+def test_combinations_are_bounded_too() -> None:
+    folded: list[str] = []
+    series = BoundedSeries(folded.append, max_series=1)
+    assert series.fits(("a", "x"))
+    assert series.fits(("a", "x"))
+    assert not series.fits(("a", "y"))
+    assert folded == ["series"]
+
+
+@given(st.none() | st.text(max_size=200), st.none() | st.text(max_size=200))
+def test_an_exemplar_never_exceeds_what_openmetrics_allows(trace_id: str | None, session_id: str | None) -> None:
+    exemplar = exemplar_of(trace_id, session_id) or {}
+    assert sum(len(name) + len(value) for name, value in exemplar.items()) <= EXEMPLAR_CHARACTERS
+
+
+def test_a_session_id_that_does_not_fit_is_left_out_whole() -> None:
+    assert exemplar_of("ab" * 16, "s" * 200) == {"trace_id": "ab" * 16}
+    assert exemplar_of("ab" * 16, "s") == {"trace_id": "ab" * 16, "session_id": "s"}
+    assert exemplar_of(None, None) is None
