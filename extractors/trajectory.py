@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from extractors.anchors import Anchor
 from extractors.skills import Skill, SkillInvocation
-from extractors.spans import Value
+from extractors.spans import Attributes, Value
 
 ROOT_AGENT = "root"
 """`Agent.id` of the agent that the person talks to."""
@@ -137,7 +137,8 @@ class Trajectory:
     nothing in it was understood, in which case `scopes` says what sent it.
 
     `offered_skills` is the root agent's catalog: None = not recorded, () = recorded as empty. `answer` is the
-    root agent's last text to the person. `notes` are remarks for people about gaps and damage.
+    root agent's last text to the person. `notes` are remarks for people about gaps and damage. `attributes` are
+    the resource's and, over them, the first root span's, for suites to match on.
     """
 
     session_id: str
@@ -160,6 +161,7 @@ class Trajectory:
     tenant: str = ""
     scopes: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    attributes: Attributes = field(default_factory=dict)
 
     @property
     def task(self) -> str | None:

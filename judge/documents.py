@@ -51,17 +51,27 @@ def parse_document(text: str, source: str, model: type[M], environment: Mapping[
     try:
         document = model.model_validate(tree.value)
     except ValidationError as error:
-        told = [flaw.path for flaw in tree.flaws]
-        problems += [
-            _problem(source, model, tree, details)
-            for details in error.errors(include_url=False, include_input=False)
-            # One mistake, one line: a duplicate or unset value was reported already, and so was a broken file.
-            if not any(_place(details["loc"], tree)[0][: len(path)] == path for path in told)
-        ]
+        found = error.errors(include_url=False, include_input=False)
+        problems += [_problem(source, model, tree, details) for details in found if not _echo(details, found, tree)]
     else:
         if not problems:
             return document
     raise DocumentError(tuple(sorted(problems, key=lambda problem: problem.line)))
+
+
+def _echo(details: ErrorDetails, found: list[ErrorDetails], tree: Tree) -> bool:
+    """Whether this error only repeats another: one mistake, one line.
+
+    A duplicate or unset value was told already, as was a broken file; and pydantic calls a list too short when
+    its items were wrong.
+    """
+    path, _ = _place(details["loc"], tree)
+    if any(path[: len(flaw.path)] == flaw.path for flaw in tree.flaws):
+        return True
+    loc = details["loc"]
+    return details["type"] == "too_short" and any(
+        len(other["loc"]) > len(loc) and other["loc"][: len(loc)] == loc for other in found
+    )
 
 
 def _problem(source: str, model: type[BaseModel], tree: Tree, details: ErrorDetails) -> Problem:
