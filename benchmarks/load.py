@@ -1,0 +1,215 @@
+"""Send a pool of requests over gRPC and say, as JSON, what came back and how long each took.
+
+Closed loop: `connections` times `in_flight` requests are always under way. With `--rate` it is an open loop: a
+request is due at its time whether or not earlier ones were answered, and its latency counts from then. Bounded in
+count (`--spans`) and in time (`--seconds`). It runs as a process of its own, so that the server's CPU is its own.
+
+`python -m benchmarks.load --pool FILE --target 127.0.0.1:4317 --spans 50000`
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import grpc
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
+
+from benchmarks.generate import Pool, Stamper, read_pool
+
+EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+RPC_TIMEOUT_S = 30
+ATTEMPTS = 5
+RETRY_WAIT_S = 0.2
+
+# Without a serializer a gRPC method takes and gives bytes; the stubs know only messages.
+Export: TypeAlias = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How to send. `rate` is spans a second, None for a closed loop. `first_pass` numbers the sessions sent."""
+
+    target: str
+    spans: int
+    connections: int = 4
+    in_flight: int = 2
+    gzip: bool = False
+    rate: float | None = None
+    seconds: float = 120
+    first_pass: int = 1
+
+
+@dataclass(slots=True)
+class Tally:
+    """What has come back so far."""
+
+    acked_spans: int = 0
+    acked_bytes: int = 0
+    rejected_spans: int = 0
+    retries: int = 0
+    errors: Counter[str] = field(default_factory=Counter)
+    latencies_s: list[float] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """Milliseconds from sending, or from the due time in an open loop, to the answer; None without an answer."""
+
+    p50: float | None
+    p99: float | None
+    max: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The result of one run. `acked_spans` were acknowledged and not named as rejected by `partial_success`.
+
+    `errors` counts requests that failed for good, by status; `unsent_spans` were not tried before time was up.
+    """
+
+    acked_spans: int
+    acked_bytes: int
+    rejected_spans: int
+    unsent_spans: int
+    seconds: float
+    ack_ms: Latency
+    errors: dict[str, int]
+    retries: int
+    client_cpu_s: float
+
+
+def latency(latencies_s: list[float]) -> Latency:
+    """Percentiles by nearest rank."""
+    if not latencies_s:
+        return Latency(None, None, None)
+    ordered = sorted(latencies_s)
+
+    def at(share: float) -> float:
+        return round(ordered[min(len(ordered) - 1, int(share * len(ordered)))] * 1000, 2)
+
+    return Latency(at(0.50), at(0.99), at(1.0))
+
+
+async def run(plan: Plan, pool: Pool) -> Outcome:
+    """Send and wait for every answer."""
+    stampers = [Stamper(request) for request in pool.requests]
+    total = -(-plan.spans // pool.shape.batch)
+    turns = iter(range(total))
+    tally = Tally()
+    channels = [_channel(plan) for _ in range(plan.connections)]
+    await asyncio.wait_for(asyncio.gather(*(channel.channel_ready() for channel in channels)), timeout=RPC_TIMEOUT_S)
+    sender = _Sender(plan, stampers, pool.shape.batch, tally, time.perf_counter())
+    cpu_before = time.process_time()
+    async with asyncio.TaskGroup() as tasks:
+        for channel in channels:
+            export: Export = channel.unary_unary(EXPORT)
+            for _ in range(plan.in_flight):
+                tasks.create_task(sender.work(export, turns))
+    seconds = time.perf_counter() - sender.started
+    for channel in channels:
+        await channel.close()
+    return Outcome(
+        acked_spans=tally.acked_spans,
+        acked_bytes=tally.acked_bytes,
+        rejected_spans=tally.rejected_spans,
+        unsent_spans=sum(1 for _ in turns) * pool.shape.batch,
+        seconds=round(seconds, 4),
+        ack_ms=latency(tally.latencies_s),
+        errors=dict(tally.errors),
+        retries=tally.retries,
+        client_cpu_s=round(time.process_time() - cpu_before, 4),
+    )
+
+
+def _channel(plan: Plan) -> grpc.aio.Channel:
+    return grpc.aio.insecure_channel(
+        plan.target,
+        options=[
+            ("grpc.use_local_subchannel_pool", 1),  # else channels to one address share one connection
+            ("grpc.max_send_message_length", -1),
+        ],
+        compression=grpc.Compression.Gzip if plan.gzip else grpc.Compression.NoCompression,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Sender:
+    plan: Plan
+    stampers: list[Stamper]
+    batch: int
+    tally: Tally
+    started: float
+
+    async def work(self, export: Export, turns: Iterator[int]) -> None:
+        """One request after another until none is left or time is up."""
+        while time.perf_counter() - self.started < self.plan.seconds:
+            turn = next(turns, None)
+            if turn is None:
+                return
+            number, place = divmod(turn, len(self.stampers))
+            due = await self._due(turn)
+            await self._send(export, self.stampers[place].stamped(self.plan.first_pass + number), due)
+
+    async def _due(self, turn: int) -> float | None:
+        if self.plan.rate is None:
+            return None
+        due = self.started + turn * self.batch / self.plan.rate
+        await asyncio.sleep(max(0.0, due - time.perf_counter()))
+        return due
+
+    async def _send(self, export: Export, request: bytes, due: float | None) -> None:
+        since = time.perf_counter() if due is None else due
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                answer: bytes = await export(request, timeout=RPC_TIMEOUT_S)
+            except grpc.aio.AioRpcError as error:
+                if error.code() is grpc.StatusCode.UNAVAILABLE and attempt < ATTEMPTS:
+                    self.tally.retries += 1
+                    await asyncio.sleep(RETRY_WAIT_S * attempt)
+                    continue
+                self.tally.errors[error.code().name] += 1
+                return
+            self.tally.latencies_s.append(time.perf_counter() - since)
+            self._count(request, answer)
+            return
+
+    def _count(self, request: bytes, answer: bytes) -> None:
+        rejected = ExportTraceServiceResponse.FromString(answer).partial_success.rejected_spans if answer else 0
+        self.tally.rejected_spans += rejected
+        self.tally.acked_spans += self.batch - rejected
+        self.tally.acked_bytes += len(request)
+
+
+def arguments() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.load", description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--pool", type=Path, required=True, help="a file written by benchmarks.generate")
+    parser.add_argument("--target", required=True, help="host:port")
+    parser.add_argument("--spans", type=int, default=48_000, help="send this many, rounded up to whole requests")
+    parser.add_argument("--connections", type=int, default=4)
+    parser.add_argument("--in-flight", type=int, default=2, help="requests under way on each connection")
+    parser.add_argument("--gzip", action="store_true")
+    parser.add_argument("--rate", type=float, help="spans a second; without it, as fast as answers come")
+    parser.add_argument("--seconds", type=float, default=120, help="start no request after this long")
+    parser.add_argument("--first-pass", type=int, default=1, help="number of the first pass: names its sessions")
+    return parser
+
+
+def main() -> None:
+    chosen = vars(arguments().parse_args())
+    pool = read_pool(chosen.pop("pool"))
+    outcome = asyncio.run(run(Plan(**chosen), pool))
+    json.dump(asdict(outcome), sys.stdout)
+    print()
+
+
+if __name__ == "__main__":
+    main()
