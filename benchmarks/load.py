@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import math
 import sys
 import time
 from collections import Counter
@@ -94,7 +95,7 @@ def latency(latencies_s: list[float]) -> Latency:
     ordered = sorted(latencies_s)
 
     def at(share: float) -> float:
-        return round(ordered[min(len(ordered) - 1, int(share * len(ordered)))] * 1000, 2)
+        return round(ordered[math.ceil(share * len(ordered)) - 1] * 1000, 2)
 
     return Latency(at(0.50), at(0.99), at(1.0))
 

@@ -53,14 +53,22 @@ class Server:
 
     def __enter__(self) -> Server:
         with self._log.open("wb") as log:
-            self._process = subprocess.Popen(self._command, stdout=log, stderr=subprocess.STDOUT, env=self._env)
+            self._process = subprocess.Popen(
+                self._command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=self._env
+            )
+        try:
+            self._wait(self._process)
+        except BaseException:
+            self._stop()
+            raise
+        return self
+
+    def _wait(self, process: subprocess.Popen[bytes]) -> None:
         deadline = time.monotonic() + START_S
         while not self._is_ready(self._log.read_text(errors="replace")):
-            if self._process.poll() is not None or time.monotonic() > deadline:
-                self._stop()
+            if process.poll() is not None or time.monotonic() > deadline:
                 raise ServerFailed(self.failure("did not become ready"))
             time.sleep(0.05)
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
