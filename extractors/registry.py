@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Protocol
 
+from extractors.conventions import genai
+from extractors.harnesses import strands
 from extractors.spans import Session
 from extractors.trajectory import Trajectory
 
@@ -24,10 +26,10 @@ class Extractor(Protocol):
         """What the agent did. Called only for a session it recognizes."""
 
 
-HARNESSES: tuple[Extractor, ...] = ()
+HARNESSES: tuple[Extractor, ...] = (strands,)
 """Exactly one may recognize a session, so their order never decides."""
 
-CONVENTIONS: tuple[Extractor, ...] = ()
+CONVENTIONS: tuple[Extractor, ...] = (genai,)
 """For what no harness claims, most specific first: here the first that recognizes the session wins."""
 
 

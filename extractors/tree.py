@@ -5,7 +5,7 @@ Spans are named by `Key`, (trace id, span id), since a span id alone is unique o
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -63,9 +63,9 @@ class Tree:
     def descendants(self, span: Span) -> Iterator[Span]:
         """Everything below, parents before children."""
         seen = {key_of(span)}
-        waiting = list(self.children(span))
+        waiting = deque(self.children(span))
         while waiting:
-            below = waiting.pop(0)
+            below = waiting.popleft()
             if key_of(below) not in seen:
                 seen.add(key_of(below))
                 yield below
@@ -74,6 +74,18 @@ class Tree:
     def roots(self) -> tuple[Span, ...]:
         """Spans without a recorded parent, in time order. A crashed run has orphans, which count as roots."""
         return in_time_order(span for span in self.spans.values() if self.parent(span) is None)
+
+    def walk(self) -> Iterator[Span]:
+        """Every span once, a parent always before its children; spans on a parent cycle (damage) come last."""
+        seen: set[Key] = set()
+        for start in (*self.roots(), *self.spans.values()):
+            waiting = [start]
+            while waiting:
+                span = waiting.pop()
+                if key_of(span) not in seen:
+                    seen.add(key_of(span))
+                    yield span
+                    waiting.extend(reversed(self.children(span)))
 
     def top(self, span: Span) -> Span:
         """The highest recorded ancestor, the span itself when it has none."""
@@ -96,8 +108,8 @@ def tree_of(spans: Collection[Span]) -> Tree:
 def owning_agents(tree: Tree, is_agent: Callable[[Span], bool]) -> Mapping[Key, Span]:
     """Span key → the nearest agent span at or above it. Spans outside any agent are not in the mapping."""
     owners: dict[Key, Span] = {}
-    for span in tree.spans.values():
-        owner = next((above for above in (span, *tree.ancestors(span)) if is_agent(above)), None)
+    for span in tree.walk():
+        owner = span if is_agent(span) else owners.get((span.trace_id, span.parent_id or ""))
         if owner is not None:
             owners[key_of(span)] = owner
     return owners

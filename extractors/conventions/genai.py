@@ -1,0 +1,318 @@
+"""OpenTelemetry GenAI conventions, all versions: message lists and per-message events, in spans or in log events.
+
+Used directly for emitters that no harness module claims, and by harness modules through `read`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from extractors import attributes as at
+from extractors.anchors import Anchor
+from extractors.conventions.genai_calls import declared_skills, failure_text, tool_calls
+from extractors.conventions.genai_content import CONTENT_EVENTS, EXCEPTION, all_definitions, unreadable
+from extractors.conventions.genai_spans import WORKFLOW, Layout, Placed, layout_of, operation
+from extractors.conventions.genai_turns import Turns, turns_of
+from extractors.messages import ASSISTANT_ROLES
+from extractors.skill_signals import catalog, invocations, lists_skills, with_refusals
+from extractors.skills import Skill, SkillInvocation
+from extractors.spans import Session, Span, StatusCode, Value
+from extractors.trajectory import (
+    ROOT_AGENT,
+    Agent,
+    CallOutcome,
+    Failure,
+    Step,
+    ToolCall,
+    ToolDefinition,
+    Trajectory,
+    Versions,
+)
+from extractors.tree import span_anchor
+
+NAME = "genai"
+
+
+@dataclass(frozen=True, slots=True)
+class Habits:
+    """What a harness does beyond the convention.
+
+    `spans_every_call`: it makes an `execute_tool` span for every call it runs, so that an answered call without
+    one was refused before it ran.
+    """
+
+    harness: str = NAME
+    spans_every_call: bool = False
+
+
+PLAIN = Habits()
+
+
+def recognizes(session: Session) -> bool:
+    """Whether any span names a GenAI operation or any log event carries GenAI content."""
+    return any(operation(span) is not None for span in session.spans) or any(
+        record.event_name in CONTENT_EVENTS for record in session.records
+    )
+
+
+def extract(session: Session) -> Trajectory:
+    """What the agent did, by the convention alone."""
+    return read(session, PLAIN)
+
+
+def read(session: Session, habits: Habits) -> Trajectory:
+    """What the agent did, by the convention and the habits of its harness."""
+    layout = layout_of(session)
+    turns = turns_of(layout)
+    calls = with_refusals(tool_calls(layout, turns, habits.spans_every_call))
+    steps = tuple(_step(placed, turns) for placed in layout.exchanges)
+    loads = invocations(calls, {ref: _declared(placed) for ref, placed in declared_skills(layout).items()})
+    catalogs = {agent: _catalog_of(agent, layout, calls) for agent in _agent_ids(layout, calls)}
+    offered, catalog_anchor = catalogs.get(ROOT_AGENT, (None, None))
+    definitions = all_definitions(
+        placed.content.definitions for placed in (*layout.exchanges, *layout.agent_spans) if placed.agent == ROOT_AGENT
+    )
+    answer, answer_anchor = _answer(layout, steps)
+    return Trajectory(
+        session.session_id,
+        habits.harness,
+        tuple(turns.prompts),
+        offered,
+        catalog_anchor,
+        loads,
+        steps,
+        calls,
+        definitions,
+        answer,
+        answer_anchor,
+        tuple(replace(_agent(agent, layout), offered_skills=catalogs[agent][0]) for agent in catalogs),
+        _failures(layout),
+        _versions(layout, definitions, loads),
+        _root_anchor(layout, session),
+        notes=tuple(_notes(layout, calls, habits)),
+    )
+
+
+def _step(placed: Placed, turns: Turns) -> Step:
+    outputs = placed.content.outputs
+    attributes = placed.attributes
+    reasons = [message.finish_reason for message in outputs or () if message.finish_reason]
+    return Step(
+        placed.anchor,
+        placed.agent,
+        placed.start_ns,
+        placed.end_ns,
+        None if outputs is None else "\n".join(message.text for message in outputs if message.text),
+        tuple(call.call_id for message in outputs or () for call in message.calls if call.call_id is not None),
+        at.text(attributes, at.REQUEST_MODEL),
+        at.text(attributes, at.RESPONSE_MODEL),
+        next(iter((*_finish_reasons(attributes.get(at.FINISH_REASONS)), *reasons)), None),
+        _first_integer(placed, at.INPUT_TOKENS, at.PROMPT_TOKENS),
+        _first_integer(placed, at.OUTPUT_TOKENS, at.COMPLETION_TOKENS),
+        (failure_text(placed) or "error") if _has_failed(placed) else None,
+        turns.index(placed),
+    )
+
+
+def _finish_reasons(value: Value) -> Sequence[str]:
+    """A list of texts, or JSON text of one."""
+    items = at.as_list(at.parse_json(value) if isinstance(value, str) and value.startswith("[") else value)
+    if items is None:
+        return (value,) if isinstance(value, str) and value else ()
+    return [item for item in items if isinstance(item, str) and item]
+
+
+def _first_integer(placed: Placed, *keys: str) -> int | None:
+    return next((found for key in keys if (found := at.integer(placed.attributes, key)) is not None), None)
+
+
+def _has_failed(placed: Placed) -> bool:
+    by_span = placed.span is not None and placed.span.status is StatusCode.ERROR
+    by_record = any(record.event_name == EXCEPTION for record in placed.records)
+    return by_span or by_record or at.ERROR_TYPE in placed.attributes
+
+
+def _declared(placed: Placed) -> Skill:
+    attributes = placed.attributes
+    return Skill(
+        at.text(attributes, at.SKILL_NAME) or "",
+        at.text(attributes, at.SKILL_DESCRIPTION),
+        at.text(attributes, at.SKILL_SOURCE_URI),
+    )
+
+
+def _agent_ids(layout: Layout, calls: Iterable[ToolCall]) -> tuple[str, ...]:
+    """Every agent of the session, the root first, the others in order of appearance."""
+    seen = (*layout.agents, *(placed.agent for placed in layout.exchanges), *(call.agent for call in calls))
+    if not seen:
+        return ()
+    return tuple(dict.fromkeys((ROOT_AGENT, *seen)))
+
+
+def _agent(agent: str, layout: Layout) -> Agent:
+    """The agent as its span describes it; requests inside no agent span name it, too."""
+    known = layout.agents.get(agent)
+    if known is not None and known.name is not None:
+        return known
+    own = [placed for placed in (*layout.exchanges, *layout.tools) if placed.agent == agent]
+    name = next((name for placed in own if (name := at.text(placed.attributes, at.AGENT_NAME))), None)
+    return replace(known, name=name) if known is not None else Agent(agent, name)
+
+
+def _catalog_of(
+    agent: str, layout: Layout, calls: Iterable[ToolCall]
+) -> tuple[tuple[Skill, ...] | None, Anchor | None]:
+    """All skills that an agent's prompts and listing tools offered, and the place that first named any.
+
+    A harness may add the catalog to the prompt only after the agent span began: requests are asked first.
+    """
+    told = [
+        (placed.content.system, placed.anchor)
+        for placed in (*layout.exchanges, *layout.agent_spans)
+        if placed.agent == agent
+    ]
+    told += [(call.result, call.anchor) for call in calls if call.agent == agent and lists_skills(call.name)]
+    found = [(skills, anchor) for text, anchor in told if text and (skills := catalog(text)) is not None]
+    if not found:
+        return None, None
+    union = {skill.name: skill for skills, _ in reversed(found) for skill in reversed(skills)}
+    anchor = next((anchor for skills, anchor in found if skills), found[0][1])
+    return tuple(reversed(union.values())), anchor
+
+
+def _answer(layout: Layout, steps: Sequence[Step]) -> tuple[str | None, Anchor | None]:
+    """The root agent's last text that asks for no tool; else its last text at all.
+
+    Where the requests do not tell, the agent span's own output messages do.
+    """
+    own = [step for step in steps if step.agent == ROOT_AGENT and step.text]
+    final = [(step.end_ns, step.text, step.anchor) for step in own if not _asks_for_tools(step, layout)]
+    said_by_steps = max((end_ns for end_ns, _, _ in final), default=0)
+    final += [
+        (placed.end_ns, text, placed.anchor)
+        for placed in layout.agent_spans
+        if placed.agent == ROOT_AGENT and placed.start_ns > said_by_steps and (text := _last_said(placed))
+    ]
+    if not final:
+        final = [(step.end_ns, step.text, step.anchor) for step in own] or _only_steps(steps, layout)
+    if not final:
+        return None, None
+    _, text, anchor = max(final, key=lambda item: (item[0], item[2].ref))
+    return text, anchor
+
+
+def _only_steps(steps: Sequence[Step], layout: Layout) -> list[tuple[int, str | None, Anchor]]:
+    """When the root agent only delegates, what its agents said is what the person got."""
+    if any(step.agent == ROOT_AGENT for step in steps):
+        return []
+    return [(step.end_ns, step.text, step.anchor) for step in steps if step.text and not _asks_for_tools(step, layout)]
+
+
+def _asks_for_tools(step: Step, layout: Layout) -> bool:
+    outputs = next((placed.content.outputs for placed in layout.exchanges if placed.anchor == step.anchor), None)
+    return any(message.calls for message in outputs or ())
+
+
+def _last_said(placed: Placed) -> str | None:
+    said = [message for message in placed.content.outputs or () if message.role in ASSISTANT_ROLES]
+    return said[-1].text.strip() if said and not said[-1].calls else None
+
+
+def _failures(layout: Layout) -> tuple[Failure, ...]:
+    """Model requests that failed, and agents that failed for another reason than such a request."""
+    requests = [_failure(placed) for placed in layout.exchanges if _has_failed(placed)]
+    told = {failure.message for failure in requests}
+    agents = [_failure(placed) for placed in layout.agent_spans if _has_failed(placed)]
+    workflows = [_span_failure(span) for span in layout.tree.spans.values() if operation(span) == WORKFLOW]
+    for failure in (*agents, *(failure for failure in workflows if failure is not None)):
+        if failure.message not in told:
+            told.add(failure.message)
+            requests.append(failure)
+    return tuple(sorted(requests, key=lambda failure: (failure.time_ns, failure.anchor.ref)))
+
+
+def _failure(placed: Placed) -> Failure:
+    carriers = [placed.attributes, *(record.attributes for record in placed.records)]
+    carriers += [event.attributes for event in placed.span.events] if placed.span is not None else []
+    named = (at.text(carrier, key) for key in (at.ERROR_TYPE, at.EXCEPTION_TYPE) for carrier in carriers)
+    kind = next((name for name in named if name), "error")
+    return Failure(kind, failure_text(placed), placed.anchor, placed.agent, placed.end_ns)
+
+
+def _span_failure(span: Span) -> Failure | None:
+    if span.status is not StatusCode.ERROR and at.ERROR_TYPE not in span.attributes:
+        return None
+    kind = at.text(span.attributes, at.ERROR_TYPE) or "error"
+    return Failure(kind, span.status_message or kind, span_anchor(span), ROOT_AGENT, span.end_ns)
+
+
+def _versions(
+    layout: Layout, definitions: tuple[ToolDefinition, ...] | None, loads: Iterable[SkillInvocation]
+) -> Versions:
+    own = [placed for placed in (*layout.agent_spans, *layout.exchanges) if placed.agent == ROOT_AGENT]
+    root = _agent(ROOT_AGENT, layout)
+    requests = [placed.attributes for placed in layout.exchanges]
+    system = next((placed.content.system for placed in (*layout.exchanges, *own) if _tells_system(placed)), None)
+    bodies = {load.name: load.body_hash for load in loads if load.name and load.body_hash is not None}
+    return Versions(
+        _first_text(at.text(placed.resource.attributes, at.SERVICE_NAME) for placed in own),
+        _first_text(at.text(placed.resource.attributes, at.SERVICE_VERSION) for placed in own),
+        root.name,
+        root.version,
+        _first_text(placed.scope.version for placed in own),
+        _sorted_texts(at.text(attributes, at.REQUEST_MODEL) for attributes in requests),
+        _sorted_texts(at.text(attributes, at.RESPONSE_MODEL) for attributes in requests),
+        None if system is None else _hash(system),
+        None if definitions is None else definitions_hash(definitions),
+        bodies or None,
+    )
+
+
+def _tells_system(placed: Placed) -> bool:
+    return placed.agent == ROOT_AGENT and placed.content.system is not None
+
+
+def _first_text(values: Iterable[str | None]) -> str | None:
+    return next((value for value in values if value), None)
+
+
+def _sorted_texts(values: Iterable[str | None]) -> tuple[str, ...]:
+    return tuple(sorted({value for value in values if value}))
+
+
+def definitions_hash(definitions: Sequence[ToolDefinition]) -> str:
+    """16 hex digits of the SHA-256 of the definitions, whatever their order."""
+    ordered = sorted(definitions, key=lambda definition: definition.name)
+    return _hash(at.json_text([[one.name, one.description, one.schema] for one in ordered]))
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _root_anchor(layout: Layout, session: Session) -> Anchor | None:
+    """The root span of the first run; for log events alone, the first of them."""
+    places = [*layout.top_agents.values(), *layout.exchanges, *layout.tools]
+    spans = [placed.span for placed in places if placed.span is not None]
+    if spans:
+        return span_anchor(layout.tree.top(min(spans, key=lambda span: (span.start_ns, span.span_id))))
+    if session.spans:
+        return span_anchor(layout.tree.roots()[0]) if layout.tree.roots() else span_anchor(session.spans[0])
+    return layout.exchanges[0].anchor if layout.exchanges else None
+
+
+def _notes(layout: Layout, calls: Iterable[ToolCall], habits: Habits) -> Iterable[str]:
+    """Remarks on content that could not be read, that was never sent, and on refusals that were inferred."""
+    placed = (*layout.agent_spans, *layout.exchanges)
+    for key, count in sorted(Counter(key for one in placed for key in unreadable(one.attributes)).items()):
+        yield f"{count} x {key}: not readable as JSON, probably cut by an attribute length limit"
+    contents = [one.content for one in placed]
+    if contents and all(one.inputs is None and one.outputs is None for one in contents):
+        yield "no message content was recorded: content capture is probably off in the agent"
+    inferred = [call for call in calls if call.outcome is CallOutcome.REFUSED and call.start_ns is None]
+    if habits.spans_every_call and inferred:
+        names = ", ".join(call.name for call in inferred)
+        yield f"taken as refused, since answered without an execute_tool span: {names}"

@@ -1,0 +1,303 @@
+"""Tool calls of a GenAI session, each counted once.
+
+One call may show as the model's request, as a request repeated in every later history, as an `execute_tool`
+span, as that of an MCP client or server inside it, and as a result in later histories. The call id joins them;
+without one, the span tree and the tool's name do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from extractors import attributes as at
+from extractors.conventions.genai_content import CHOICE, DETAILS, ContentEvent, content_in, log_events
+from extractors.conventions.genai_spans import MCP_METHOD, Layout, Placed
+from extractors.conventions.genai_turns import Turns, since_prompt
+from extractors.messages import Message, RequestedCall, ToolResult, result_text
+from extractors.spans import StatusCode, Value
+from extractors.trajectory import CallOutcome, ToolCall
+from extractors.tree import Key, key_of
+
+TOOL_MESSAGE = "gen_ai.tool.message"
+TOOL_STATUS = "gen_ai.tool.status"
+
+
+@dataclass(frozen=True, slots=True)
+class _Execution:
+    """What an `execute_tool` span says of its call."""
+
+    placed: Placed
+    name: str
+    call_id: str | None
+    arguments: Value
+    result: str | None
+    failed: bool
+    error: str | None
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A call while its traces are gathered."""
+
+    name: str
+    call_id: str | None
+    asked: Placed | None = None
+    request: RequestedCall | None = None
+    executions: list[_Execution] = field(default_factory=list)
+    answer: ToolResult | None = None
+
+    @property
+    def since_ns(self) -> int:
+        """When the call can first have run."""
+        return self.asked.start_ns if self.asked is not None else self.executions[0].placed.start_ns
+
+    @property
+    def agent(self) -> str:
+        return self.asked.agent if self.asked is not None else self.executions[0].placed.agent
+
+
+@dataclass(slots=True)
+class _Ledger:
+    """All drafts in order, also by call id and by the span that executed them."""
+
+    drafts: list[_Draft] = field(default_factory=list)
+    by_id: dict[str, list[_Draft]] = field(default_factory=dict)
+    by_span: dict[Key, _Draft] = field(default_factory=dict)
+
+    def add(self, draft: _Draft) -> _Draft:
+        self.drafts.append(draft)
+        if draft.call_id is not None:
+            self.by_id.setdefault(draft.call_id, []).append(draft)
+        return draft
+
+
+def tool_calls(layout: Layout, turns: Turns, spans_every_call: bool) -> tuple[ToolCall, ...]:
+    """Every call of the session in time order.
+
+    `spans_every_call`: this harness makes an `execute_tool` span for whatever it runs, so that a call that was
+    answered without one was refused before it ran.
+    """
+    ledger = _Ledger()
+    _enter_requests(ledger, layout)
+    for placed in layout.tools:
+        _enter_execution(ledger, _execution(placed))
+    _enter_answers(ledger, layout)
+    calls = [_settled(draft, turns, spans_every_call) for draft in ledger.drafts]
+    return tuple(call for _, call in sorted(zip(_order(ledger.drafts), calls, strict=True), key=lambda item: item[0]))
+
+
+def _enter_requests(ledger: _Ledger, layout: Layout) -> None:
+    """What the models asked for, then what only a history or an agent's own messages tell of this turn."""
+    for placed in layout.exchanges:
+        for request in _calls(placed.content.outputs or ()):
+            ledger.add(_Draft(request.name, request.call_id, placed, request))
+    for placed in (*layout.exchanges, *layout.agent_spans):
+        told = (*since_prompt(placed.content.inputs or ()), *(placed.content.outputs or ()))
+        for request in _calls(told):
+            if request.call_id is not None and request.call_id not in ledger.by_id:
+                ledger.add(_Draft(request.name, request.call_id, placed, request))
+
+
+def _calls(found: Iterable[Message]) -> Iterable[RequestedCall]:
+    return (call for message in found for call in message.calls)
+
+
+def _enter_execution(ledger: _Ledger, execution: _Execution) -> None:
+    """Give the span to the call it belongs to; to a call of its own when there is none."""
+    draft = _wrapping(ledger, execution) or _asked_by_id(ledger, execution) or _asked_by_name(ledger, execution)
+    if draft is None:
+        draft = ledger.add(_Draft(execution.name, execution.call_id))
+    elif draft.call_id is None and execution.call_id is not None:
+        draft.call_id = execution.call_id
+        ledger.by_id.setdefault(execution.call_id, []).append(draft)
+    draft.executions.append(execution)
+    if execution.placed.span is not None:
+        ledger.by_span[key_of(execution.placed.span)] = draft
+
+
+def _wrapping(ledger: _Ledger, execution: _Execution) -> _Draft | None:
+    """The call of the tool span around this one, when both record the same call: an MCP request, or the same
+    tool without a different id."""
+    outer = ledger.by_span.get(execution.placed.around) if execution.placed.around is not None else None
+    if outer is None:
+        return None
+    other_id = execution.call_id is not None and outer.call_id is not None and execution.call_id != outer.call_id
+    same_tool = execution.name == outer.name or MCP_METHOD in execution.placed.attributes
+    return outer if same_tool and not other_id else None
+
+
+def _asked_by_id(ledger: _Ledger, execution: _Execution) -> _Draft | None:
+    """The last call with this id before the span began: some models number their calls anew in every answer."""
+    known = ledger.by_id.get(execution.call_id, []) if execution.call_id is not None else []
+    own = [draft for draft in known if draft.agent == execution.placed.agent] or known
+    before = [draft for draft in own if draft.since_ns <= execution.placed.start_ns]
+    return before[-1] if before else next(iter(own), None)
+
+
+def _asked_by_name(ledger: _Ledger, execution: _Execution) -> _Draft | None:
+    """The first unanswered request of the same tool, for spans or requests without an id."""
+    for draft in ledger.drafts:
+        by_name = draft.name == execution.name and draft.agent == execution.placed.agent and not draft.executions
+        without_id = draft.call_id is None or execution.call_id is None
+        if by_name and without_id and draft.since_ns <= execution.placed.start_ns:
+            return draft
+    return None
+
+
+def _enter_answers(ledger: _Ledger, layout: Layout) -> None:
+    """Results that later messages repeat; the first one told after the request counts."""
+    for placed in sorted((*layout.exchanges, *layout.agent_spans, *layout.others), key=lambda item: item.start_ns):
+        told = (*(placed.content.inputs or ()), *(placed.content.outputs or ()))
+        for answer in (answer for message in told for answer in message.results):
+            _enter_answer(ledger, answer, placed)
+
+
+def _enter_answer(ledger: _Ledger, answer: ToolResult, placed: Placed) -> None:
+    known = ledger.by_id.get(answer.call_id, []) if answer.call_id is not None else []
+    before = [draft for draft in known if draft.since_ns <= placed.end_ns]
+    if before and before[-1].answer is None:
+        before[-1].answer = answer
+
+
+def _execution(placed: Placed) -> _Execution:
+    """Read an `execute_tool` span: attributes first, then its content events."""
+    arguments, told = placed.attributes.get(at.TOOL_CALL_ARGUMENTS), _told(placed)
+    recorded = placed.attributes.get(at.TOOL_CALL_RESULT)
+    result = result_text(recorded) if recorded is not None else None
+    for event in told:
+        arguments = arguments if arguments is not None else _event_arguments(event)
+        result = result if result is not None else _event_result(event)
+    return _Execution(
+        placed,
+        at.text(placed.attributes, at.TOOL_NAME) or _name_in_span(placed),
+        at.text(placed.attributes, at.TOOL_CALL_ID) or None,
+        arguments,
+        result,
+        _failed(placed),
+        failure_text(placed) if _failed(placed) else None,
+    )
+
+
+def _told(placed: Placed) -> list[ContentEvent]:
+    events = [] if placed.span is None else [ContentEvent(one.name, one.attributes) for one in placed.span.events]
+    return [ContentEvent(DETAILS, placed.attributes), *events, *log_events(placed.records)]
+
+
+def _event_arguments(event: ContentEvent) -> Value:
+    if event.name == TOOL_MESSAGE:
+        return event.fields.get("content")
+    calls = list(_calls(content_in(event.fields).inputs or ())) if event.name == DETAILS else []
+    return calls[0].arguments if calls else None
+
+
+def _event_result(event: ContentEvent) -> str | None:
+    if event.name == CHOICE:
+        return result_text(event.fields.get("message"))
+    outputs = content_in(event.fields).outputs or () if event.name == DETAILS else ()
+    return next((answer.text for message in outputs for answer in message.results), None)
+
+
+def _name_in_span(placed: Placed) -> str:
+    name = placed.span.name if placed.span is not None else ""
+    return name.removeprefix("execute_tool ").strip() or "unknown"
+
+
+def _failed(placed: Placed) -> bool:
+    span = placed.span
+    by_status = span is not None and span.status is StatusCode.ERROR
+    by_attribute = at.ERROR_TYPE in placed.attributes or placed.attributes.get(TOOL_STATUS) == "error"
+    return by_status or by_attribute
+
+
+def failure_text(placed: Placed) -> str | None:
+    """An error as the span tells it: status message, else the exception's message, else its type."""
+    span = placed.span
+    events = [event for event in span.events if event.name == "exception"] if span is not None else []
+    carriers = [placed.attributes, *(event.attributes for event in events), *(one.attributes for one in placed.records)]
+    told = [span.status_message if span is not None else None]
+    for key in (at.EXCEPTION_MESSAGE, at.ERROR_TYPE, at.EXCEPTION_TYPE):
+        told += [at.text(carrier, key) for carrier in carriers]
+    return next((text for text in told if text), None)
+
+
+def _settled(draft: _Draft, turns: Turns, spans_every_call: bool) -> ToolCall:
+    """The finished call; its outermost span is the one it is anchored to."""
+    spans = sorted(draft.executions, key=lambda one: (one.placed.start_ns, -one.placed.end_ns))
+    place = spans[0].placed if spans else draft.asked
+    if place is None:
+        raise AssertionError("a draft is made from a request or from a span")
+    arguments = _first((*(one.arguments for one in spans), draft.request.arguments if draft.request else None))
+    outcome = _outcome(draft, spans_every_call)
+    result, error = _texts(draft, spans, outcome)
+    readable = at.as_object(arguments)
+    return ToolCall(
+        draft.name,
+        place.anchor,
+        draft.agent,
+        outcome,
+        draft.call_id,
+        readable,
+        None if readable is not None else at.as_text(arguments),
+        result,
+        error,
+        place.start_ns if spans else None,
+        place.end_ns if spans else None,
+        turns.index(draft.asked or place),
+    )
+
+
+def _outcome(draft: _Draft, spans_every_call: bool) -> CallOutcome:
+    if any(one.failed for one in draft.executions):
+        return CallOutcome.FAILED
+    says_failed = draft.answer.failed if draft.answer is not None else None
+    if draft.executions:
+        return CallOutcome.FAILED if says_failed else CallOutcome.OK
+    if draft.answer is None:
+        return CallOutcome.UNANSWERED
+    if spans_every_call and says_failed is not False:
+        return CallOutcome.REFUSED
+    return CallOutcome.FAILED if says_failed else CallOutcome.OK
+
+
+def _texts(draft: _Draft, spans: Sequence[_Execution], outcome: CallOutcome) -> tuple[str | None, str | None]:
+    """Result and error. What the model read in place of a result is the error of a call that never ran."""
+    answered = draft.answer.text if draft.answer is not None else None
+    result = _first_text((*(one.result for one in spans), answered))
+    error = _first_text(one.error for one in spans)
+    match outcome:
+        case CallOutcome.REFUSED if not spans:
+            return None, answered
+        case CallOutcome.FAILED if error is None:
+            return (result, answered or result) if spans else (None, answered)
+    return result, error
+
+
+def _first(values: Iterable[Value]) -> Value:
+    return next((value for value in values if value is not None), None)
+
+
+def _first_text(values: Iterable[str | None]) -> str | None:
+    return next((value for value in values if value is not None), None)
+
+
+def _order(drafts: Sequence[_Draft]) -> list[tuple[int, int]]:
+    """When each began: its span's start, else the end of the request that asked for it; then as asked."""
+    return [(_began_ns(draft), index) for index, draft in enumerate(drafts)]
+
+
+def _began_ns(draft: _Draft) -> int:
+    if draft.executions:
+        return min(one.placed.start_ns for one in draft.executions)
+    return draft.asked.end_ns if draft.asked is not None else 0
+
+
+def declared_skills(layout: Layout) -> Mapping[str, Placed]:
+    """`Anchor.ref` of a tool span → the span, for those with `gen_ai.skill.name` that load the skill itself."""
+    return {
+        placed.anchor.ref: placed
+        for placed in layout.tools
+        if at.SKILL_NAME in placed.attributes
+        and at.SKILL_RESOURCE_NAME not in placed.attributes
+        and "process.executable.name" not in placed.attributes
+    }

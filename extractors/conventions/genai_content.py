@@ -1,0 +1,199 @@
+"""What a span or its log events say of one exchange with a model, wherever the emitter put it.
+
+Content travels in span attributes, in span events or in log events, as whole message lists (since v1.37) or as
+one event per message (before). Attributes win over span events, and those over log events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from extractors import attributes as at
+from extractors.messages import (
+    SYSTEM_ROLES,
+    Message,
+    from_parts,
+    message,
+    messages,
+    parts_of,
+    text_of,
+    tool_definitions,
+)
+from extractors.spans import Attributes, LogRecord, Span, Value
+from extractors.trajectory import ToolDefinition
+
+DETAILS: Final = "gen_ai.client.inference.operation.details"
+EXCEPTION: Final = "gen_ai.client.operation.exception"
+CHOICE: Final = "gen_ai.choice"
+MESSAGE_ROLES: Final = {
+    "gen_ai.system.message": "system",
+    "gen_ai.user.message": "user",
+    "gen_ai.assistant.message": "assistant",
+    "gen_ai.tool.message": "tool",
+}
+OLD_PROMPT: Final = "gen_ai.content.prompt"
+OLD_COMPLETION: Final = "gen_ai.content.completion"
+CONTENT_EVENTS: Final = frozenset({DETAILS, CHOICE, OLD_PROMPT, OLD_COMPLETION, *MESSAGE_ROLES})
+
+RESULTS_OF_CYCLE: Final = "tool.result"
+"""On a `gen_ai.choice` event: what the tools that the choice asked for answered (Strands)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """One exchange: the system prompt, what went in, what came out. None: not recorded."""
+
+    system: str | None = None
+    inputs: tuple[Message, ...] | None = None
+    outputs: tuple[Message, ...] | None = None
+    definitions: tuple[ToolDefinition, ...] | None = None
+
+    def or_else(self, other: Content) -> Content:
+        """This content, completed from the other; of two definitions of a tool the fuller stays."""
+        return Content(
+            self.system if self.system is not None else other.system,
+            self.inputs if self.inputs is not None else other.inputs,
+            self.outputs if self.outputs is not None else other.outputs,
+            all_definitions((self.definitions, other.definitions)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ContentEvent:
+    """A span event or a log event: its name, and its fields (attributes; for a log event also those of its body)."""
+
+    name: str
+    fields: Attributes
+
+
+def content_of(span: Span, records: Sequence[LogRecord]) -> Content:
+    """All that is recorded of a span's exchange. `records` are the log records tied to the span, in time order."""
+    found = content_in(span.attributes)
+    found = found.or_else(from_events([ContentEvent(event.name, event.attributes) for event in span.events]))
+    return found.or_else(from_events(log_events(records)))
+
+
+def log_events(records: Iterable[LogRecord]) -> list[ContentEvent]:
+    """Content events among log records, the fields of a structured body beside the attributes."""
+    return [
+        ContentEvent(record.event_name, {**record.attributes, **(at.as_mapping(record.body) or {})})
+        for record in records
+        if record.event_name in CONTENT_EVENTS
+    ]
+
+
+def content_in(attributes: Attributes) -> Content:
+    """Message lists in attributes, structured or as JSON text."""
+    instructions = attributes.get(at.SYSTEM_INSTRUCTIONS)
+    inputs = messages(attributes.get(at.INPUT_MESSAGES))
+    return Content(
+        text_of(instructions) if instructions is not None else _system_text(inputs),
+        inputs,
+        messages(attributes.get(at.OUTPUT_MESSAGES)),
+        tool_definitions(attributes.get(at.TOOL_DEFINITIONS)),
+    )
+
+
+def from_events(events: Sequence[ContentEvent]) -> Content:
+    """Content of details events, which may hold one part each, else of per-message events, else of the oldest form."""
+    lists = Content()
+    for event in events:
+        if event.name == DETAILS:
+            lists = _joined(lists, content_in(event.fields))
+    return lists.or_else(_per_message(events)).or_else(_oldest(events))
+
+
+def _joined(first: Content, second: Content) -> Content:
+    """Two parts of one exchange; message lists are strung together."""
+    return Content(
+        first.system if first.system is not None else second.system,
+        _strung(first.inputs, second.inputs),
+        _strung(first.outputs, second.outputs),
+        all_definitions((first.definitions, second.definitions)),
+    )
+
+
+def _strung(first: tuple[Message, ...] | None, second: tuple[Message, ...] | None) -> tuple[Message, ...] | None:
+    return (*(first or ()), *(second or ())) if first is not None or second is not None else None
+
+
+def _per_message(events: Sequence[ContentEvent]) -> Content:
+    """`gen_ai.<role>.message` and `gen_ai.choice`, in the order they were recorded."""
+    inputs = [_event_message(event) for event in events if event.name in MESSAGE_ROLES]
+    outputs = [_event_message(event) for event in events if event.name == CHOICE]
+    results = [_cycle_results(event) for event in events if RESULTS_OF_CYCLE in event.fields]
+    system = _system_text(inputs)
+    if not inputs and not outputs:
+        return Content()
+    rest = [message for message in (*inputs, *results) if message.role not in SYSTEM_ROLES]
+    return Content(system, tuple(rest) if inputs else None, tuple(outputs) if outputs else None)
+
+
+def _event_message(event: ContentEvent) -> Message:
+    role = MESSAGE_ROLES.get(event.name, "assistant")
+    if event.name != CHOICE:
+        return message({**_only(event.fields, ("content", "tool_calls", "id", "role")), "role": role}, role)
+    finish = at.text(event.fields, "finish_reason")
+    body = at.as_object(event.fields.get("message"))
+    if body is not None:
+        found = message(body, role)
+        return Message(found.role, found.text, found.calls, found.results, found.finish_reason or finish)
+    return from_parts(role, parts_of(event.fields.get("message")), finish)
+
+
+def _only(fields: Attributes, keys: Iterable[str]) -> dict[str, Value]:
+    return {key: fields[key] for key in keys if key in fields}
+
+
+def _cycle_results(event: ContentEvent) -> Message:
+    return from_parts("tool", parts_of(event.fields.get(RESULTS_OF_CYCLE)))
+
+
+def _oldest(events: Sequence[ContentEvent]) -> Content:
+    """Up to v1.27: JSON in `gen_ai.prompt` and `gen_ai.completion` of two span events."""
+    prompt = next((messages(event.fields.get("gen_ai.prompt")) for event in events if event.name == OLD_PROMPT), None)
+    done = [messages(event.fields.get("gen_ai.completion")) for event in events if event.name == OLD_COMPLETION]
+    outputs = next(iter(done), None)
+    return Content(_system_text(prompt), prompt, outputs)
+
+
+def _system_text(found: Iterable[Message] | None) -> str | None:
+    texts = [item.text for item in found or () if item.role in SYSTEM_ROLES]
+    return "\n".join(texts) if texts else None
+
+
+def all_definitions(lists: Iterable[tuple[ToolDefinition, ...] | None]) -> tuple[ToolDefinition, ...] | None:
+    """The union by tool name, in first-seen order, the fuller definition of each; None when no list was recorded."""
+    recorded = [definitions for definitions in lists if definitions is not None]
+    if not recorded:
+        return None
+    by_name: dict[str, ToolDefinition] = {}
+    for definition in (definition for definitions in recorded for definition in definitions):
+        known = by_name.get(definition.name)
+        if known is None or _fullness(definition) > _fullness(known):
+            by_name[definition.name] = definition
+    return tuple(by_name.values())
+
+
+def _fullness(definition: ToolDefinition) -> int:
+    return 2 * (definition.schema is not None) + (definition.description is not None)
+
+
+def unreadable(attributes: Attributes) -> list[str]:
+    """Keys whose message JSON is there but cannot be read; usually an attribute length limit cut it."""
+    keys = (at.SYSTEM_INSTRUCTIONS, at.INPUT_MESSAGES, at.OUTPUT_MESSAGES, at.TOOL_DEFINITIONS)
+    return [key for key in keys if _is_cut(attributes.get(key))]
+
+
+def _is_cut(value: Value) -> bool:
+    return isinstance(value, str) and value.startswith(("[", "{")) and at.parse_json(value) is None
+
+
+def records_by_span(records: Iterable[LogRecord]) -> Mapping[tuple[str | None, str | None], list[LogRecord]]:
+    """(trace id, span id) → its log records, in the given order."""
+    found: dict[tuple[str | None, str | None], list[LogRecord]] = {}
+    for record in records:
+        found.setdefault((record.trace_id, record.span_id), []).append(record)
+    return found

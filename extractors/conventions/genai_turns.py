@@ -1,0 +1,100 @@
+"""Turns: what the person asked, once each, and which turn a span belongs to.
+
+Every request to a model repeats the conversation so far, so a prompt is what stands after the last assistant
+message. A run that begins with tool results instead (an approval came, a tool ran elsewhere) continues a turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from extractors.conventions.genai_spans import Layout, Placed
+from extractors.messages import ASSISTANT_ROLES, USER, Message
+from extractors.trajectory import ROOT_AGENT, Prompt
+from extractors.tree import Key
+
+
+@dataclass(slots=True)
+class Turns:
+    """The prompts, and for every run the instants at which its turns begin with their index in `prompts`."""
+
+    prompts: list[Prompt] = field(default_factory=list)
+    begins: dict[Key, list[tuple[int, int]]] = field(default_factory=dict)
+
+    def index(self, placed: Placed) -> int:
+        """The turn something belongs to; -1 when none had begun."""
+        begun = self.begins.get(placed.run)
+        if begun is None:
+            return max((at for found in self.begins.values() for at in _begun(found, placed.start_ns)), default=-1)
+        return max(_begun(begun, placed.start_ns), default=begun[0][1])
+
+
+def _begun(begins: Sequence[tuple[int, int]], now_ns: int) -> Iterable[int]:
+    return (index for start_ns, index in begins if start_ns <= now_ns)
+
+
+def turns_of(layout: Layout) -> Turns:
+    """The turns of a session, from its runs in time order."""
+    by_run: dict[Key, list[Placed]] = {}
+    for placed in layout.exchanges:
+        if placed.agent == ROOT_AGENT:
+            by_run.setdefault(placed.run, []).append(placed)
+    for run, top in layout.top_agents.items():
+        by_run.setdefault(run, []).insert(0, top)
+    turns = Turns()
+    for run, sources in sorted(by_run.items(), key=lambda item: (item[1][0].start_ns, item[0])):
+        if run in layout.top_agents:
+            _begin_one(turns, run, sources)
+        else:
+            _begin_each(turns, run, sources)
+    return turns
+
+
+def _begin_one(turns: Turns, run: Key, sources: Sequence[Placed]) -> None:
+    """An agent's run is one turn; its prompt is told by the agent span or else by its first request."""
+    source = next((placed for placed in sources if placed.content.inputs is not None), None)
+    inputs = source.content.inputs if source is not None else None
+    _begin(turns, run, source or sources[0], sources[0].start_ns, inputs)
+
+
+def _begin_each(turns: Turns, run: Key, sources: Sequence[Placed]) -> None:
+    """Without an agent span, every request that brings new text of the person begins a turn."""
+    before: tuple[Message, ...] | None = None
+    for placed in sources:
+        inputs = placed.content.inputs
+        asks = inputs is not None and inputs != before and new_prompt(inputs) is not None
+        if asks or run not in turns.begins:
+            _begin(turns, run, placed, placed.start_ns, inputs)
+        before = inputs if inputs is not None else before
+
+
+def _begin(turns: Turns, run: Key, source: Placed, start_ns: int, inputs: tuple[Message, ...] | None) -> None:
+    text = new_prompt(inputs) if inputs is not None else None
+    continues = bool(inputs) and text is None and bool(turns.prompts)
+    if not continues:
+        if text is None and inputs:
+            text = next((message.text for message in reversed(inputs) if _asks(message)), None)
+        turns.prompts.append(Prompt(text, source.anchor, start_ns))
+    turns.begins.setdefault(run, []).append((start_ns, len(turns.prompts) - 1))
+
+
+def new_prompt(inputs: Sequence[Message]) -> str | None:
+    """The person's text that no assistant message follows; None when there is none."""
+    return next((message.text for message in reversed(since_answer(inputs)) if _asks(message)), None)
+
+
+def since_answer(inputs: Sequence[Message]) -> Sequence[Message]:
+    """The messages after the last assistant message."""
+    last = max((at for at, message in enumerate(inputs) if message.role in ASSISTANT_ROLES), default=-1)
+    return inputs[last + 1 :]
+
+
+def since_prompt(inputs: Sequence[Message]) -> Sequence[Message]:
+    """The messages after the person's last text: what happened in this turn."""
+    last = max((at for at, message in enumerate(inputs) if _asks(message)), default=-1)
+    return inputs[last + 1 :]
+
+
+def _asks(message: Message) -> bool:
+    return message.role == USER and bool(message.text)

@@ -1,0 +1,255 @@
+"""Messages between agent and model, in the many JSON shapes in use, as one shape.
+
+Read are parts of the GenAI convention (`type`: text, tool_call, tool_call_response, ...), Bedrock blocks (`text`,
+`toolUse`, `toolResult`), Anthropic blocks (`tool_use`, `tool_result`), OpenAI messages (`tool_calls`,
+`role: tool`) and Gemini parts (`functionCall`, `functionResponse`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from extractors.attributes import as_list, as_mapping, as_object, as_text, parse_json
+from extractors.spans import Value
+from extractors.trajectory import ToolDefinition
+
+USER: Final = "user"
+ASSISTANT_ROLES: Final = frozenset({"assistant", "model", "ai"})
+SYSTEM_ROLES: Final = frozenset({"system", "developer"})
+
+_THOUGHTS: Final = frozenset({"reasoning", "thinking", "redacted_thinking", "reasoningContent", "cachePoint"})
+_RESULT_KEYS: Final = ("response", "result", "content", "output")
+_TEXT_BLOCK_KEYS: Final = frozenset({"text", "type", "content", "annotations"})
+_MAX_TYPE: Final = 40
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedCall:
+    """A tool call as the model asked for it. `arguments` is what was recorded: an object or text; None if nothing."""
+
+    name: str
+    call_id: str | None = None
+    arguments: Value = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """A tool's answer as the model was shown it. `failed` is None when the message does not say."""
+
+    call_id: str | None
+    text: str | None
+    failed: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message. `text` is "" when it has none; parts that are neither text nor tools show as `[type]`."""
+
+    role: str
+    text: str = ""
+    calls: tuple[RequestedCall, ...] = ()
+    results: tuple[ToolResult, ...] = ()
+    finish_reason: str | None = None
+
+
+Part: TypeAlias = str | RequestedCall | ToolResult
+
+
+def messages(value: Value) -> tuple[Message, ...] | None:
+    """The messages of a list, one message, or JSON text of either; None when it is neither."""
+    if isinstance(value, str):
+        value = parse_json(value)
+    one = as_mapping(value)
+    if one is not None:
+        return (message(one, "assistant"),)
+    many = as_list(value)
+    if many is None:
+        return None
+    return tuple(message(body, USER) for item in many if (body := as_mapping(item)) is not None)
+
+
+def message(body: Mapping[str, Value], role: str) -> Message:
+    """One message object; `role` is used when it names none."""
+    named = body.get("role")
+    role = named if isinstance(named, str) and named else role
+    content = body["parts"] if "parts" in body else body.get("content")
+    tool_id = body.get("tool_call_id") or body.get("id")
+    if role == "tool" and "parts" not in body and isinstance(tool_id, str):
+        return Message(role, results=(ToolResult(tool_id, result_text(content)),))
+    parts = [*parts_of(content), *_openai_calls(body.get("tool_calls"))]
+    finish = body.get("finish_reason")
+    return from_parts(role, parts, finish if isinstance(finish, str) else None)
+
+
+def from_parts(role: str, parts: Iterable[Part], finish_reason: str | None = None) -> Message:
+    """Sort parts into the fields of a message."""
+    parts = list(parts)
+    return Message(
+        role,
+        "\n".join(part for part in parts if isinstance(part, str) and part),
+        tuple(part for part in parts if isinstance(part, RequestedCall)),
+        tuple(part for part in parts if isinstance(part, ToolResult)),
+        finish_reason,
+    )
+
+
+def parts_of(content: Value) -> list[Part]:
+    """The parts of a message's content: text, one part, a list of parts, or JSON text of parts."""
+    if isinstance(content, str):
+        blocks = _encoded_blocks(content)
+        return [content] if blocks is None else [found for block in blocks if (found := part(block)) is not None]
+    if as_mapping(content) is not None:
+        content = [content]
+    return [found for block in as_list(content) or () if (found := part(block)) is not None]
+
+
+def text_of(content: Value) -> str | None:
+    """The text of a prompt given as text or as parts; None when nothing was recorded."""
+    if isinstance(content, str) or as_list(content) is not None or as_mapping(content) is not None:
+        return "\n".join(part for part in parts_of(content) if isinstance(part, str))
+    return None
+
+
+def part(block: Value) -> Part | None:
+    """One part; None for thoughts and for what is no part at all."""
+    if isinstance(block, str):
+        return block
+    body = as_mapping(block)
+    if body is None:
+        return None
+    for read in (_typed, _keyed):
+        if (found := read(body)) is not None:
+            return found
+    return _opaque(body)
+
+
+def _typed(body: Mapping[str, Value]) -> Part | None:
+    """A part that says its type."""
+    match body.get("type"):
+        case "text" | "input_text" | "output_text":
+            return _first_text(body, ("content", "text"))
+        case "tool_call" | "tool_use" | "function_call":
+            arguments = body.get("arguments") if "arguments" in body else body.get("input")
+            return _call(body.get("name"), body.get("id") or body.get("call_id"), arguments)
+        case "server_tool_call":
+            return _call(body.get("name"), body.get("id"), body.get("server_tool_call"))
+        case "tool_call_response":
+            return _result(body.get("id"), next((body[key] for key in _RESULT_KEYS if key in body), None), None)
+        case "server_tool_call_response":
+            return _result(body.get("id"), body.get("server_tool_call_response"), None)
+        case "tool_result":
+            failed = body.get("is_error")
+            return _result(body.get("tool_use_id"), body.get("content"), failed if isinstance(failed, bool) else None)
+    return None
+
+
+def _keyed(body: Mapping[str, Value]) -> Part | None:
+    """A part whose one key says what it is."""
+    if (use := as_mapping(body.get("toolUse"))) is not None:
+        return _call(use.get("name"), use.get("toolUseId"), use.get("input"))
+    if (answer := as_mapping(body.get("toolResult"))) is not None:
+        status = answer.get("status")
+        return _result(answer.get("toolUseId"), answer.get("content"), None if status is None else status == "error")
+    if (use := as_mapping(body.get("functionCall") or body.get("function_call"))) is not None:
+        return _call(use.get("name"), use.get("id"), use.get("args"))
+    if (answer := as_mapping(body.get("functionResponse") or body.get("function_response"))) is not None:
+        return _result(answer.get("id"), answer.get("response"), None)
+    if "thought" in body and body["thought"] is True:
+        return ""
+    return _first_text(body, ("text",)) if "type" not in body else None
+
+
+def _opaque(body: Mapping[str, Value]) -> str | None:
+    """A stand-in for an image, a file or a part of a kind not known here; None for thoughts and approvals."""
+    kind = next((name for key in ("modality", "type") if isinstance(name := body.get(key), str)), None)
+    kind = kind or next(iter(body), None)
+    if kind is None or kind in _THOUGHTS or kind.startswith("function_approval"):
+        return None
+    return f"[{kind[:_MAX_TYPE]}]"
+
+
+def _call(name: Value, call_id: Value, arguments: Value) -> RequestedCall | None:
+    if not isinstance(name, str) or not name:
+        return None
+    return RequestedCall(name, _id(call_id), arguments)
+
+
+def _result(call_id: Value, value: Value, failed: bool | None) -> ToolResult:
+    return ToolResult(_id(call_id), result_text(value), failed)
+
+
+def _id(value: Value) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _first_text(body: Mapping[str, Value], keys: Sequence[str]) -> str | None:
+    return next((value for key in keys if isinstance(value := body.get(key), str)), None)
+
+
+def _openai_calls(value: Value) -> list[RequestedCall]:
+    """`tool_calls` of an OpenAI message: a list of {id, type, function: {name, arguments}}."""
+    items = as_list(parse_json(value) if isinstance(value, str) else value) or ()
+    found: list[RequestedCall] = []
+    for item in items:
+        body = as_mapping(item) or {}
+        function = as_mapping(body.get("function")) or body
+        call = _call(function.get("name"), body.get("id"), function.get("arguments"))
+        if call is not None:
+            found.append(call)
+    return found
+
+
+def _encoded_blocks(content: str) -> Sequence[Value] | None:
+    """Blocks that were written as JSON text. A person's text that merely is JSON stays text."""
+    if not content.startswith("["):
+        return None
+    blocks = as_list(parse_json(content))
+    if not blocks:
+        return blocks
+    return blocks if all(_is_block(as_mapping(block)) for block in blocks) else None
+
+
+def _is_block(body: Mapping[str, Value] | None) -> bool:
+    return body is not None and (_typed(body) is not None or _keyed(body) is not None or "reasoningContent" in body)
+
+
+def result_text(value: Value) -> str | None:
+    """What a tool returned, as the model read it: text, blocks of text joined by newlines, else compact JSON."""
+    blocks = as_list(parse_json(value)) if isinstance(value, str) and value.startswith("[") else as_list(value)
+    if blocks:
+        lines = [_block_text(as_mapping(block)) for block in blocks]
+        if all(line is not None for line in lines):
+            return "\n".join(line for line in lines if line is not None)
+    return as_text(value)
+
+
+def _block_text(body: Mapping[str, Value] | None) -> str | None:
+    if body is None:
+        return None
+    if len(body) == 1 and "json" in body:
+        return as_text(body["json"])
+    return _first_text(body, ("text", "content")) if body.keys() <= _TEXT_BLOCK_KEYS else None
+
+
+def tool_definitions(value: Value) -> tuple[ToolDefinition, ...] | None:
+    """Tools as the model was told about them, from a list of definitions or JSON text of one; None if neither."""
+    items = as_list(parse_json(value) if isinstance(value, str) else value)
+    if items is None:
+        return None
+    found = (_definition(as_mapping(parse_json(item) if isinstance(item, str) else item)) for item in items)
+    return tuple(definition for definition in found if definition is not None)
+
+
+def _definition(body: Mapping[str, Value] | None) -> ToolDefinition | None:
+    if body is None:
+        return None
+    body = as_mapping(body.get("function")) or body
+    name, description = body.get("name"), body.get("description")
+    if not isinstance(name, str) or not name:
+        return None
+    keys = ("parameters", "inputSchema", "input_schema", "schema")
+    schema = next((found for key in keys if (found := as_object(body.get(key))) is not None), None)
+    wrapped = as_mapping(schema.get("json")) if schema is not None else None
+    return ToolDefinition(name, description if isinstance(description, str) else None, wrapped or schema)
