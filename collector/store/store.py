@@ -54,9 +54,13 @@ class OutboxItem:
     created_ns: int
 
 
+PASSING_SCORE = 0.5
+"""A score from here on counts as passed in summaries."""
+
+
 @dataclass(frozen=True, slots=True)
 class SessionSummary:
-    """One line of `spanjudge sessions`."""
+    """One line of `spanjudge sessions`. `passed` and `failed` count scores from and below `PASSING_SCORE`."""
 
     ref: SessionRef
     harness: str
@@ -76,7 +80,8 @@ class SessionSummary:
 
 @dataclass(frozen=True, slots=True)
 class SessionFilter:
-    """Which sessions to list; None means any. `text` is looked for in session id, task and service."""
+    """Which sessions to list; None means any. `text` is looked for in session id, task and service, whatever
+    its case; `evaluator` and `label` must be those of one and the same verdict."""
 
     service: str | None = None
     harness: str | None = None

@@ -1,0 +1,69 @@
+"""Trajectories, questions and verdicts as JSON text and back.
+
+What an agent recorded may hold what JSON cannot: half a surrogate pair, bytes that are no text, hundreds of nested
+lists. Such values are replaced or cut, visibly, so that one odd argument never costs a session its verdicts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Generic, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError, to_json
+
+from collector.store.store import ClosedSession, PendingQuestion
+from judge.verdict import Judged
+
+_Record = TypeVar("_Record")
+
+MAX_DEPTH = 100
+"""JSON readers give up near 200 levels; what is nested deeper than this is cut."""
+CUT = "[nested too deeply to be kept]"
+
+
+class RecordFormat(Generic[_Record]):
+    """How one kind of record is written and read. Both directions accept what `tame` had to change."""
+
+    def __init__(self, kind: type[_Record]) -> None:
+        self._adapter = TypeAdapter(kind)
+
+    def dump(self, record: _Record) -> str:
+        try:
+            return _json(record)
+        except (PydanticSerializationError, RecursionError):
+            return _json(tame(record))
+
+    def load(self, text: str) -> _Record:
+        """The record of a text from `dump`. Raises `pydantic.ValidationError` for any other text."""
+        try:
+            return self._adapter.validate_json(text)
+        except ValidationError:
+            # Depths between the writer's limit and the reader's end up here.
+            return self._adapter.validate_json(_json(tame(json.loads(text))))
+
+
+CLOSED_SESSION = RecordFormat(ClosedSession)
+PENDING_QUESTION = RecordFormat(PendingQuestion)
+JUDGED = RecordFormat(Judged)
+
+
+def tame(value: object, depth: int = 0) -> object:
+    """The same value in what JSON can hold: mappings with text keys, lists, encodable text, numbers, None."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if depth > MAX_DEPTH:
+        return CUT
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: tame(getattr(value, field.name), depth + 1) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(tame(key)): tame(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, bytes):
+        return [tame(item, depth + 1) for item in value]
+    return value
+
+
+def _json(value: object) -> str:
+    return to_json(value, bytes_mode="base64", inf_nan_mode="strings", fallback=tame).decode()

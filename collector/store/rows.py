@@ -1,0 +1,74 @@
+"""Records as the rows of their tables. Pure; `sqlite` runs the statements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from collector.store.records import CLOSED_SESSION, JUDGED, PENDING_QUESTION
+from collector.store.store import ClosedSession, PendingQuestion
+from judge.verdict import Judged, NotApplicable, NotJudged, Score
+
+MAX_TASK = 4_000
+"""Characters of the task that lists show and search; the whole of it is in the trajectory."""
+
+UNREADABLE = "unreadable"
+"""Stands for the harness of a session that has no trajectory."""
+
+
+def session_row(session: ClosedSession) -> dict[str, Any]:
+    trajectory = session.trajectory
+    return {
+        "tenant": session.ref.tenant,
+        "session_id": session.ref.session_id,
+        "revision": session.ref.revision,
+        "closed_ns": session.closed_ns,
+        "judged": session.judged,
+        "harness": trajectory.harness if trajectory else UNREADABLE,
+        "service": _text(trajectory.versions.service if trajectory else None),
+        "agent": _text(trajectory.versions.agent if trajectory else None),
+        "task": _text(trajectory.task if trajectory else None),
+        "close_reason": session.close_reason,
+        "spans": session.spans,
+        "records": session.records,
+        "note": _text(session.note) or "",
+        "record": CLOSED_SESSION.dump(session),
+    }
+
+
+def verdict_row(judged: Judged) -> dict[str, Any]:
+    """Everything but the number of its session."""
+    label, score = _found(judged)
+    return {
+        "id": judged.id,
+        "evaluator": judged.verdict.evaluator,
+        "label": label,
+        "score": score,
+        "record": JUDGED.dump(judged),
+    }
+
+
+def question_row(pending: PendingQuestion) -> dict[str, Any]:
+    """Everything but the number of its session."""
+    return {
+        "id": pending.id,
+        "high_risk": pending.question.high_risk,
+        "asked": pending.asked,
+        "next_ns": pending.next_ns,
+        "created_ns": pending.created_ns,
+        "record": PENDING_QUESTION.dump(pending),
+    }
+
+
+def _found(judged: Judged) -> tuple[str, float | None]:
+    match judged.verdict.outcome:
+        case Score(value, label, _):
+            return label, value
+        case NotApplicable():
+            return "not_applicable", None
+        case NotJudged():
+            return "not_judged", None
+
+
+def _text(value: str | None) -> str | None:
+    """Text that every database takes: encodable, without NUL."""
+    return value and value[:MAX_TASK].encode("utf-8", "replace").decode().replace("\x00", "")

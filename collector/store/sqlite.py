@@ -1,0 +1,199 @@
+"""The verdict store in one SQLite file, written by one thread and read by any number.
+
+WAL, so that readers never wait for the writer; synchronous=FULL, so that a commit is on disk and not only with the
+kernel. Statements are SQLAlchemy Core and use what SQLite and PostgreSQL share.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, Engine, Select, delete, func, select, update
+
+from collector.errors import StoreUnavailable
+from collector.store import statements
+from collector.store.records import CLOSED_SESSION, JUDGED, PENDING_QUESTION
+from collector.store.rows import question_row, session_row, verdict_row
+from collector.store.schema import SCHEMA_VERSION, outbox, questions, schema_version, sessions, verdicts
+from collector.store.sqlite_file import create_tables, engine, give_space_back, require_version, translated, unavailable
+from collector.store.store import ClosedSession, OutboxItem, PendingQuestion, SessionFilter, SessionSummary
+from collector.store.writer import GroupWriter
+from judge.verdict import Judged, SessionRef
+
+_Result = TypeVar("_Result")
+
+
+class SqliteStore:
+    """A `collector.store.store.Store`. Made by `open`; every method raises `StoreUnavailable` when the file is not
+    to be had, and then nothing was written."""
+
+    def __init__(self, path: Path, reading: Engine, writing: Engine | None) -> None:
+        self._path = path
+        self._reading = reading
+        self._writing = writing
+        self._writer = GroupWriter(writing, lambda error: unavailable(path, error)) if writing else None
+
+    @classmethod
+    def open(cls, path: Path, *, read_only: bool = False, busy_timeout_s: float = 5.0) -> SqliteStore:
+        """Open the file, making it when it is missing. Blocks; its directory must exist.
+
+        With `read_only` the file must exist and may be in use by a running server. Raises `StoreUnavailable` for
+        a missing directory, a file that is none of ours, or one that a newer SpanJudge wrote.
+        """
+        reading = engine(path, "ro", busy_timeout_s)
+        if read_only:
+            with translated(path), reading.begin() as connection:
+                require_version(path, connection)
+            return cls(path, reading, None)
+        writing = engine(path, "rw", busy_timeout_s)
+        with translated(path), writing.begin() as connection:
+            create_tables(path, connection)
+        return cls(path, reading, writing)
+
+    async def finish(
+        self,
+        session: ClosedSession,
+        verdicts: Sequence[Judged],
+        questions: Sequence[PendingQuestion],
+        exporters: Sequence[str],
+    ) -> bool:
+        row = session_row(session)
+        verdict_rows = [verdict_row(judged) for judged in verdicts]
+        question_rows = [question_row(question) for question in questions]
+        return await self._write(lambda to: statements.finish(to, row, verdict_rows, question_rows, exporters))
+
+    async def settle(self, judged: Judged, exporters: Sequence[str]) -> bool:
+        row = verdict_row(judged)
+        return await self._write(lambda to: statements.settle(to, row, judged.judged_ns, exporters))
+
+    async def postpone_question(self, question_id: str, asked: int, next_ns: int) -> None:
+        statement = update(questions).where(questions.c.id == question_id).values(asked=asked, next_ns=next_ns)
+        await self._write(lambda to: to.execute(statement))
+
+    async def due_questions(self, now_ns: int, limit: int) -> list[PendingQuestion]:
+        statement = (
+            select(questions.c.record, questions.c.asked, questions.c.next_ns)
+            .where(questions.c.next_ns <= now_ns)
+            .order_by(questions.c.high_risk.desc(), questions.c.created_ns, questions.c.number)
+            .limit(limit)
+        )
+        return [
+            replace(PENDING_QUESTION.load(record), asked=asked, next_ns=next_ns)
+            for record, asked, next_ns in await self._rows(statement)
+        ]
+
+    async def pending_questions(self) -> int:
+        return await self._count(select(func.count()).select_from(questions))
+
+    async def due_exports(self, exporter: str, now_ns: int, limit: int) -> list[OutboxItem]:
+        statement = (
+            select(verdicts.c.record, outbox.c.attempts, outbox.c.created_ns)
+            .join_from(outbox, verdicts)
+            .where(outbox.c.exporter == exporter, outbox.c.next_ns <= now_ns)
+            .order_by(outbox.c.number)
+            .limit(limit)
+        )
+        return [
+            OutboxItem(exporter, JUDGED.load(record), attempts, created_ns)
+            for record, attempts, created_ns in await self._rows(statement)
+        ]
+
+    async def mark_exported(self, exporter: str, verdict_ids: Sequence[str]) -> None:
+        statement = delete(outbox).where(statements.queued(exporter, verdict_ids))
+        await self._write(lambda to: to.execute(statement))
+
+    async def postpone_exports(self, exporter: str, verdict_ids: Sequence[str], next_ns: int) -> None:
+        later = {"attempts": outbox.c.attempts + 1, "next_ns": next_ns}
+        statement = update(outbox).where(statements.queued(exporter, verdict_ids)).values(later)
+        await self._write(lambda to: to.execute(statement))
+
+    async def outbox_size(self, exporter: str) -> int:
+        return await self._count(select(func.count()).select_from(outbox).where(outbox.c.exporter == exporter))
+
+    async def latest_revision(self, session_id: str, tenant: str) -> tuple[int, int] | None:
+        statement = (
+            select(sessions.c.revision, sessions.c.closed_ns)
+            .where(sessions.c.session_id == session_id, sessions.c.tenant == tenant, sessions.c.judged)
+            .order_by(sessions.c.revision.desc())
+            .limit(1)
+        )
+        return next(((revision, closed_ns) for revision, closed_ns in await self._rows(statement)), None)
+
+    async def sessions(self, where: SessionFilter) -> list[SessionSummary]:
+        return [
+            SessionSummary(SessionRef(session_id, revision, tenant), *rest)
+            for session_id, revision, tenant, *rest in await self._rows(statements.summaries(where))
+        ]
+
+    async def session(self, session_id: str, tenant: str | None = None) -> list[ClosedSession]:
+        statement = (
+            select(sessions.c.record)
+            .where(sessions.c.session_id == session_id, *([] if tenant is None else [sessions.c.tenant == tenant]))
+            .order_by(sessions.c.revision.desc(), sessions.c.number.desc())
+        )
+        return [CLOSED_SESSION.load(record) for (record,) in await self._rows(statement)]
+
+    async def verdicts(self, ref: SessionRef) -> list[Judged]:
+        of_session = select(sessions.c.number).where(statements.is_closing(ref)).scalar_subquery()
+        settled = select(verdicts.c.record).where(verdicts.c.session == of_session).order_by(verdicts.c.number)
+        still_open = select(questions.c.record).where(questions.c.session == of_session).order_by(questions.c.number)
+
+        def both(connection: Connection) -> tuple[list[str], list[str]]:
+            # In one transaction: a question settled between two reads would be missing from both.
+            return list(connection.scalars(settled)), list(connection.scalars(still_open))
+
+        done, waiting = await self._read(both)
+        return [*map(JUDGED.load, done), *(PENDING_QUESTION.load(record).draft for record in waiting)]
+
+    async def purge(self, before_ns: int, limit: int) -> int:
+        """Delete up to `limit` closings older than `before_ns`, oldest first, with all that belongs to them, sent
+        or not. The number deleted: call again while it equals `limit`."""
+        oldest = (
+            select(sessions.c.number)
+            .where(sessions.c.closed_ns < before_ns)
+            .order_by(sessions.c.closed_ns, sessions.c.number)
+            .limit(limit)
+        )
+
+        def delete_oldest(connection: Connection) -> int:
+            deleted = connection.execute(delete(sessions).where(sessions.c.number.in_(oldest))).rowcount
+            give_space_back(connection)
+            return deleted
+
+        return await self._write(delete_oldest)
+
+    async def problem(self) -> str | None:
+        """Why nothing can be written just now, None when it can: makes one real, empty commit."""
+        try:
+            await self._write(lambda to: to.execute(update(schema_version).values(version=SCHEMA_VERSION)))
+        except StoreUnavailable as error:
+            return str(error)
+        return None
+
+    async def close(self) -> None:
+        if self._writer and self._writing:
+            await self._writer.close()
+            self._writing.dispose()
+        self._reading.dispose()
+
+    async def _write(self, apply: Callable[[Connection], _Result]) -> _Result:
+        if self._writer is None:
+            raise StoreUnavailable(f"the verdict store {self._path} was opened for reading only")
+        return await self._writer.write(apply)
+
+    async def _read(self, query: Callable[[Connection], _Result]) -> _Result:
+        def run() -> _Result:
+            with translated(self._path), self._reading.begin() as connection:
+                return query(connection)
+
+        return await asyncio.to_thread(run)
+
+    async def _rows(self, statement: Select[Any]) -> Sequence[Any]:
+        return await self._read(lambda connection: connection.execute(statement).all())
+
+    async def _count(self, statement: Select[int]) -> int:
+        return await self._read(lambda connection: connection.execute(statement).scalar_one())

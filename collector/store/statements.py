@@ -1,0 +1,131 @@
+"""The statements that are more than one line, in what SQLite and PostgreSQL share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Select, delete, exists, func, literal, or_, select
+from sqlalchemy.dialects.sqlite import insert  # postgresql.insert has the same methods
+
+from collector.store.schema import outbox, questions, sessions, verdicts
+from collector.store.store import PASSING_SCORE, SessionFilter
+from judge.verdict import SessionRef
+
+_Row = dict[str, Any]
+
+
+def finish(
+    connection: Connection,
+    session: _Row,
+    verdict_rows: Sequence[_Row],
+    question_rows: Sequence[_Row],
+    exporters: Sequence[str],
+) -> bool:
+    """False, and nothing written, when this closing is there already."""
+    number = connection.scalar(
+        insert(sessions).values(session).on_conflict_do_nothing().returning(sessions.c.number),
+    )
+    if number is None:
+        return False
+    _add_verdicts(connection, number, verdict_rows, session["closed_ns"], exporters)
+    if question_rows:
+        rows = [{**row, "session": number} for row in question_rows]
+        connection.execute(insert(questions).on_conflict_do_nothing(), rows)
+    return True
+
+
+def settle(connection: Connection, verdict: _Row, now_ns: int, exporters: Sequence[str]) -> bool:
+    """False, and nothing written, when no question with the verdict's id is open."""
+    number = connection.scalar(
+        delete(questions).where(questions.c.id == verdict["id"]).returning(questions.c.session),
+    )
+    if number is None:
+        return False
+    _add_verdicts(connection, number, [verdict], now_ns, exporters)
+    return True
+
+
+def _add_verdicts(
+    connection: Connection, session: int, rows: Sequence[_Row], now_ns: int, exporters: Sequence[str]
+) -> None:
+    if not rows:
+        return
+    connection.execute(insert(verdicts).on_conflict_do_nothing(), [{**row, "session": session} for row in rows])
+    ids = [row["id"] for row in rows]
+    for exporter in exporters:
+        queued_rows = (
+            select(literal(exporter), verdicts.c.number, literal(0), literal(0), literal(now_ns))
+            .where(verdicts.c.id.in_(ids), verdicts.c.session == session)
+            .order_by(verdicts.c.number)
+        )
+        columns = [outbox.c.exporter, outbox.c.verdict, outbox.c.attempts, outbox.c.next_ns, outbox.c.created_ns]
+        connection.execute(insert(outbox).from_select(columns, queued_rows).on_conflict_do_nothing())
+
+
+def queued(exporter: str, verdict_ids: Sequence[str]) -> ColumnElement[bool]:
+    """The exporter's outbox rows of these verdicts."""
+    numbers = select(verdicts.c.number).where(verdicts.c.id.in_(verdict_ids))
+    return (outbox.c.exporter == exporter) & outbox.c.verdict.in_(numbers)
+
+
+def is_closing(ref: SessionRef) -> ColumnElement[bool]:
+    return (
+        (sessions.c.session_id == ref.session_id)
+        & (sessions.c.tenant == ref.tenant)
+        & (sessions.c.revision == ref.revision)
+    )
+
+
+def summaries(where: SessionFilter) -> Select[Any]:
+    """session_id, revision, tenant, then the fields of `SessionSummary` in their order; newest first."""
+    of_session = verdicts.c.session == sessions.c.number
+    waiting = select(func.count()).select_from(questions).where(questions.c.session == sessions.c.number)
+    counts = [
+        select(func.count()).select_from(verdicts).where(of_session, counted).scalar_subquery()
+        for counted in (
+            verdicts.c.score >= PASSING_SCORE,
+            verdicts.c.score < PASSING_SCORE,
+            verdicts.c.label == "not_judged",
+        )
+    ]
+    return (
+        select(
+            sessions.c.session_id,
+            sessions.c.revision,
+            sessions.c.tenant,
+            sessions.c.harness,
+            sessions.c.service,
+            sessions.c.agent,
+            sessions.c.task,
+            sessions.c.closed_ns,
+            sessions.c.close_reason,
+            sessions.c.spans,
+            sessions.c.records,
+            *counts,
+            waiting.scalar_subquery(),
+            sessions.c.note,
+        )
+        .where(*_conditions(where))
+        .order_by(sessions.c.closed_ns.desc(), sessions.c.number.desc())
+        .limit(where.limit)
+    )
+
+
+def _conditions(where: SessionFilter) -> Iterator[ColumnElement[bool]]:
+    if where.service is not None:
+        yield sessions.c.service == where.service
+    if where.harness is not None:
+        yield sessions.c.harness == where.harness
+    if where.since_ns is not None:
+        yield sessions.c.closed_ns >= where.since_ns
+    if where.text:
+        searched = (sessions.c.session_id, sessions.c.task, sessions.c.service)
+        yield or_(*(column.icontains(where.text, autoescape=True) for column in searched))
+    found = [verdicts.c.session == sessions.c.number]
+    if where.evaluator is not None:
+        found.append(verdicts.c.evaluator == where.evaluator)
+    if where.label is not None:
+        found.append(verdicts.c.label == where.label)
+    if len(found) > 1:
+        yield exists().where(*found)

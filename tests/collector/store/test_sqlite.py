@@ -1,0 +1,241 @@
+"""The SQLite store: the contract, and what is special about a file."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from sqlalchemy import event
+
+from collector.errors import StoreUnavailable
+from collector.store.sqlite import SqliteStore
+from collector.store.store import SessionFilter, Store
+from tests.contracts.store import Opener, StoreContract
+from tests.fakes.verdicts import NOW_NS, closed, judged, pending
+
+REPOSITORY = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "verdicts #1?.db"
+
+
+@pytest_asyncio.fixture
+async def store(path: Path) -> AsyncIterator[SqliteStore]:
+    store = SqliteStore.open(path, busy_timeout_s=0.05)
+    yield store
+    await store.close()
+
+
+class TestSqliteStore(StoreContract):
+    @pytest.fixture
+    def opener(self, path: Path) -> Opener:
+        async def open_again() -> Store:
+            return SqliteStore.open(path)
+
+        return open_again
+
+
+def test_a_missing_directory_is_named(tmp_path: Path) -> None:
+    with pytest.raises(StoreUnavailable, match=r"the directory .*/absent does not exist"):
+        SqliteStore.open(tmp_path / "absent" / "verdicts.db")
+
+
+def test_a_file_of_another_kind_is_refused_and_left_alone(path: Path) -> None:
+    path.write_bytes(b"a letter, not a database " * 100)
+    with pytest.raises(StoreUnavailable, match="file is not a database"):
+        SqliteStore.open(path)
+    assert path.read_bytes().startswith(b"a letter")
+
+
+async def test_a_file_of_a_newer_version_is_refused(path: Path, store: SqliteStore) -> None:
+    await store.close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE schema_version SET version = 99")
+    connection.close()
+    for read_only in (False, True):
+        with pytest.raises(StoreUnavailable, match=r"a newer SpanJudge \(schema 99; this one reads 1\)"):
+            SqliteStore.open(path, read_only=read_only)
+
+
+def test_reading_what_is_not_there_does_not_make_it(path: Path) -> None:
+    with pytest.raises(StoreUnavailable, match="unable to open"):
+        SqliteStore.open(path, read_only=True)
+    assert not path.exists()
+
+
+async def test_a_reader_sees_what_the_server_writes_meanwhile_and_cannot_write(path: Path, store: SqliteStore) -> None:
+    await store.finish(closed("s-1"), [judged("s-1")], [], [])
+    reader = SqliteStore.open(path, read_only=True)
+    await store.finish(closed("s-2"), [], [], [])
+    assert {summary.ref.session_id for summary in await reader.sessions(SessionFilter())} == {"s-1", "s-2"}
+    with pytest.raises(StoreUnavailable, match="opened for reading only"):
+        await reader.finish(closed("s-3"), [], [], [])
+    await reader.close()
+
+
+async def test_a_stopped_server_s_file_can_be_read(path: Path, store: SqliteStore) -> None:
+    await store.finish(closed(), [judged()], [], [])
+    await store.close()
+    reader = SqliteStore.open(path, read_only=True)
+    assert await reader.verdicts(closed().ref) == [judged()]
+    await reader.close()
+
+
+async def test_commits_reach_the_disk_and_not_only_the_kernel(store: SqliteStore) -> None:
+    pragmas = await store._write(
+        lambda to: [to.exec_driver_sql(f"PRAGMA {name}").scalar() for name in ("journal_mode", "synchronous")]
+    )
+    assert pragmas == ["wal", 2]
+
+
+async def test_waiting_changes_share_one_commit(path: Path) -> None:
+    store = SqliteStore.open(path)
+    assert store._writing
+    commits: list[object] = []
+    event.listen(store._writing, "commit", commits.append)
+    with _locked(path):
+        finishing = [asyncio.create_task(store.finish(closed(f"s-{n}"), [], [], [])) for n in range(50)]
+        await asyncio.sleep(0)
+    assert await asyncio.gather(*finishing) == [True] * 50
+    assert len(commits) <= 2, "the first may have begun alone"
+    await store.close()
+
+
+async def test_a_locked_file_is_reported_and_nothing_is_written(path: Path, store: SqliteStore) -> None:
+    with _locked(path):
+        with pytest.raises(StoreUnavailable, match=r"verdicts #1.*: database is locked"):
+            await store.finish(closed(), [judged()], [], ["otlp"])
+        assert await store.problem() is not None
+    assert await store.session("s-1") == []
+    assert await store.problem() is None
+    assert await store.finish(closed(), [judged()], [], ["otlp"])
+
+
+async def test_a_full_disk_is_reported_and_work_goes_on_when_there_is_room_again(store: SqliteStore) -> None:
+    await store.finish(closed("before"), [], [], [])
+    with _no_file_may_grow():
+        with pytest.raises(StoreUnavailable, match="disk"):
+            await store.finish(closed("full", task="long " * 100_000), [judged("full")], [], [])
+        assert await store.session("full") == []
+        assert len(await store.session("before")) == 1, "reading goes on"
+    assert await store.finish(closed("full"), [judged("full")], [], [])
+    assert len(await store.session("before")) == 1
+
+
+async def test_a_closed_store_refuses_and_closing_twice_is_fine(store: SqliteStore) -> None:
+    await store.close()
+    await store.close()
+    with pytest.raises(StoreUnavailable, match="closed"):
+        await store.finish(closed(), [], [], [])
+
+
+async def test_closing_finishes_what_was_handed_in(path: Path, store: SqliteStore) -> None:
+    finishing = [asyncio.create_task(store.finish(closed(f"s-{n}"), [], [], [])) for n in range(20)]
+    await asyncio.sleep(0)
+    await store.close()
+    assert await asyncio.gather(*finishing) == [True] * 20
+
+
+async def test_a_caller_that_gave_up_leaves_nothing_half_done(path: Path, store: SqliteStore) -> None:
+    with _locked(path):
+        kept_waiting = asyncio.create_task(store.finish(closed("a"), [], [], []))
+        given_up = asyncio.create_task(store.finish(closed("b"), [judged("b")], [], []))
+        await asyncio.sleep(0)
+        given_up.cancel()
+        await asyncio.gather(kept_waiting, given_up, return_exceptions=True)
+    assert await store.finish(closed("c"), [], [], [])
+    present = await store.session("b")
+    assert len(await store.verdicts(closed("b").ref)) == len(present), "all of it or nothing"
+
+
+async def test_purging_goes_oldest_first_in_bounded_steps_and_takes_all_that_belongs(store: SqliteStore) -> None:
+    for age in range(5):
+        name = f"s-{age}"
+        await store.finish(closed(name, closed_ns=NOW_NS - age), [judged(name)], [pending(name)], ["otlp"])
+    assert await store.purge(NOW_NS - 1, limit=2) == 2
+    assert {summary.ref.session_id for summary in await store.sessions(SessionFilter())} == {"s-0", "s-1", "s-2"}
+    assert await store.purge(NOW_NS - 1, limit=2) == 1
+    assert await store.purge(NOW_NS - 1, limit=2) == 0
+    assert await store.pending_questions() == 2
+    assert await store.outbox_size("otlp") == 2
+
+
+async def test_purging_gives_space_back(path: Path, store: SqliteStore) -> None:
+    for number in range(20):
+        await store.finish(closed(f"s-{number}", task="word " * 50_000), [], [], [])
+    await store.close()
+    before = _size(path)
+    again = SqliteStore.open(path)
+    assert await again.purge(NOW_NS + 1, limit=100) == 20
+    await again.close()
+    assert _size(path) < before / 2
+
+
+def test_kill_9_loses_nothing_that_was_reported_done(path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.collector.store.finish_forever", str(path)],
+        cwd=REPOSITORY,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout
+    reported = [process.stdout.readline().strip() for _ in range(60)]
+    os.kill(process.pid, signal.SIGKILL)
+    reported += process.stdout.read().split("\n")[:-1]  # what follows the last line break was cut by the kill
+    assert process.wait() == -signal.SIGKILL
+    process.stdout.close()
+
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+    connection.close()
+
+    async def check() -> None:
+        store = SqliteStore.open(path)
+        for session_id in reported:
+            assert await store.verdicts(closed(session_id).ref) == [judged(session_id), pending(session_id).draft]
+        sessions = len(await store.sessions(SessionFilter(limit=100_000)))
+        assert sessions == await store.outbox_size("otlp") == await store.pending_questions()
+        assert sessions >= len(reported)
+        await store.close()
+
+    asyncio.run(check())
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Another process holds the write lock."""
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    finally:
+        other.rollback()
+        other.close()
+
+
+@contextmanager
+def _no_file_may_grow() -> Iterator[None]:
+    """As on a full disk: writing past 100 kB fails. (Python ignores the signal that would come with it.)"""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
