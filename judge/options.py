@@ -16,3 +16,6 @@ class EvaluatorOptions:
     effort: str | None = None
     prompt_version: str | None = None
     system_prompt: str | None = None
+
+
+DEFAULTS = EvaluatorOptions()

@@ -1,0 +1,92 @@
+"""What agents wrote, made safe to put between tags in a prompt.
+
+Inside a fence every `<` is written `&lt;` and every `&` `&amp;`, so that no text can close its fence, open
+another, or pass for a remark of ours. The text can be got back exactly. Half characters (lone surrogates), which no
+UTF-8 request can carry, are written `&#xD800;`.
+"""
+
+from __future__ import annotations
+
+import re
+
+_HALVES = re.compile("[\ud800-\udfff]")
+_ENTITY = re.compile(r"&(?:amp|lt|#x(?P<code>[0-9A-F]{4}));")
+_LEFT_OUT = re.compile(r'<left_out characters="(?P<count>[0-9]+)"/>')
+LONGEST_ENTITY = 8
+
+
+class Markup(str):
+    """Text that is safe between tags: built here and from prompt files only, never from telemetry."""
+
+    __slots__ = ()
+
+
+def escape(text: str) -> Markup:
+    """The text, unable to form a tag."""
+    safe = text.replace("&", "&amp;").replace("<", "&lt;")
+    return Markup(_HALVES.sub(lambda half: f"&#x{ord(half[0]):04X};", safe))
+
+
+def unescape(text: str) -> str:
+    """What `escape` was given."""
+
+    def original(entity: re.Match[str]) -> str:
+        if entity["code"]:
+            return chr(int(entity["code"], 16))
+        return "&" if entity[0] == "&amp;" else "<"
+
+    return _ENTITY.sub(original, text)
+
+
+def fence(tag: str, text: str, most_bytes: int | None = None) -> Markup:
+    """`<tag>` around the escaped text. Of a text over `most_bytes` the middle is left out, and a tag that no text
+    can imitate says how many characters that were."""
+    inside = escape(text) if most_bytes is None else _cut(text, most_bytes)
+    return Markup(f"<{tag}>{inside}</{tag}>")
+
+
+def element(tag: str, *parts: Markup) -> Markup:
+    """`<tag>` around parts that are safe already, one a line."""
+    return Markup("\n".join((f"<{tag}>", *parts, f"</{tag.split(maxsplit=1)[0]}>")))
+
+
+def unfence(fenced: str) -> tuple[str, str]:
+    """(tag, text) that `fence` was given, for text that was not cut."""
+    tag, _, rest = fenced[1:].partition(">")
+    return tag, unescape(rest.removesuffix(f"</{tag}>"))
+
+
+def left_out(fenced: str) -> int:
+    """How many characters the marks in a fenced text say were left out."""
+    return sum(int(mark["count"]) for mark in _LEFT_OUT.finditer(fenced))
+
+
+def size(text: str) -> int:
+    """Bytes in UTF-8; the text must be safe."""
+    return len(text.encode())
+
+
+def _cut(text: str, most_bytes: int) -> str:
+    # Escaping never shortens, so a text of more characters than bytes need not be escaped whole.
+    if len(text) <= most_bytes and size(safe := escape(text)) <= most_bytes:
+        return safe
+    # The beginning of a text says what it is, the end what came of it; the end is often a closing bracket.
+    first = most_bytes * 2 // 3
+    last = most_bytes - first
+    head = escape(text[:first]).encode()[:first].decode(errors="ignore")
+    end = escape(text[max(0, len(text) - last) :]).encode()
+    tail = end[max(0, len(end) - last) :].decode(errors="ignore")
+    head, tail = _without_broken_end(head), _without_broken_start(tail)
+    gone = len(text) - len(unescape(head)) - len(unescape(tail))
+    return f'{head}<left_out characters="{gone}"/>{tail}'
+
+
+def _without_broken_end(head: str) -> str:
+    start = head.rfind("&", max(0, len(head) - LONGEST_ENTITY))
+    return head[:start] if start >= 0 and ";" not in head[start:] else head
+
+
+def _without_broken_start(tail: str) -> str:
+    """Without the rest of an entity that began before. Losing some characters more does no harm: they are counted."""
+    end = tail.find(";", 0, LONGEST_ENTITY)
+    return tail[end + 1 :] if end >= 0 and "&" not in tail[:end] else tail

@@ -1,0 +1,220 @@
+"""A trajectory as text for a judge, within a token limit, with every gap marked and counted.
+
+What everything else depends on is kept: the task, the skills on offer, the skill loads, the answer. Of the rest,
+long texts lose their middles first; if that is not enough, whole entries go from the middle of the session.
+Sizes are estimated at 3.5 bytes of UTF-8 a token, which errs on the safe side for English and most code.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from extractors.anchors import Anchor
+from extractors.skills import Skill
+from extractors.trajectory import ROOT_AGENT, Failure, Prompt, Step, ToolCall, Trajectory
+from judge.describe import arguments_text
+from judge.fence import Markup, element, escape, fence, size
+
+BYTES_PER_TOKEN = 3.5
+DEFAULT_TOKENS = 60_000
+CAPS = (16_000, 4_000, 1_000, 300)
+"""Most bytes of one text in an entry, tried in turn until everything fits."""
+
+TASK_SHARE, CATALOG_SHARE, LOADS_SHARE, ANSWER_SHARE = 0.25, 0.15, 0.1, 0.15
+HEAD_SHARE = 0.4
+"""Share of the room for entries that goes to the beginning of the session when its middle has to go."""
+
+TAGS_BYTES = 600
+"""Room for the tags and marks around what was shortened."""
+
+Entry = Prompt | Step | ToolCall | Failure
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """`text` is safe to put into a prompt. `elided` tells whether anything was left out; the text says where."""
+
+    text: Markup
+    elided: bool
+
+
+def tokens(text: str) -> int:
+    """About how many tokens the text has; never too few for plain English."""
+    return int(size(escape(text)) / BYTES_PER_TOKEN) + 1
+
+
+def transcript(trajectory: Trajectory, most_tokens: int = DEFAULT_TOKENS) -> Transcript:
+    """The whole session in at most `most_tokens` (1,000 or more). The same for every question about the session,
+    so that judges can cache it; see `excerpt` for the part that one question is about."""
+    room = int(most_tokens * BYTES_PER_TOKEN)
+    if _surely_too_long(trajectory, room):
+        return _shortened(trajectory, room)
+    whole = _whole(trajectory)
+    return Transcript(whole, elided=False) if size(whole) <= room else _shortened(trajectory, room)
+
+
+def _shortened(trajectory: Trajectory, room: int) -> Transcript:
+    task = _text("task", trajectory.task, int(room * TASK_SHARE))
+    catalog = catalog_text(trajectory.offered_skills, int(room * CATALOG_SHARE))
+    loads = _loads(trajectory, int(room * LOADS_SHARE))
+    answer = _text("answer", trajectory.answer, int(room * ANSWER_SHARE))
+    fixed = (task, catalog, loads, answer)
+    entries = _entries(trajectory, room - sum(map(size, fixed)) - TAGS_BYTES)
+    return Transcript(Markup("\n".join((task, catalog, loads, entries, answer))), elided=True)
+
+
+def excerpt(trajectory: Trajectory, anchor: Anchor, most_tokens: int, neighbours: int = 3) -> Markup | None:
+    """The entries around a place, for a question about it when the transcript was elided; None when no entry is
+    anchored there."""
+    entries = _in_order(trajectory)
+    at = next((index for index, entry in enumerate(entries) if entry.anchor == anchor), None)
+    if at is None:
+        return None
+    numbered = list(enumerate(entries, start=1))[max(0, at - neighbours) : at + neighbours + 1]
+    room = int(most_tokens * BYTES_PER_TOKEN) - 100
+    for cap in CAPS:
+        parts = [_entry(number, entry, cap) for number, entry in numbered]
+        if sum(size(part) + 1 for part in parts) <= room:
+            return element("excerpt", *parts)
+    return element("excerpt", _entry(at + 1, entries[at], max(100, room // 8)))
+
+
+def catalog_text(skills: Sequence[Skill] | None, most_bytes: int | None = None) -> Markup:
+    """The skills on offer. "Not recorded" and "none" are told apart, since they mean different things to a judge."""
+    match skills:
+        case None:
+            return Markup('<offered_skills state="not recorded"/>')
+        case ():
+            return Markup('<offered_skills state="recorded: none were offered"/>')
+    lines = [_skill(skill) for skill in skills]
+    return _list("offered_skills", lines, most_bytes)
+
+
+def _surely_too_long(trajectory: Trajectory, room: int) -> bool:
+    """A cheap look first: a session may hold hundreds of megabytes that need not be escaped to be left out."""
+    for call in trajectory.tool_calls:
+        room -= len(call.result or "") + len(call.arguments_text or "")
+    return room < sum(len(step.text or "") for step in trajectory.steps)
+
+
+def _whole(trajectory: Trajectory) -> Markup:
+    entries = _in_order(trajectory)
+    parts = [
+        _text("task", trajectory.task),
+        catalog_text(trajectory.offered_skills),
+        _loads(trajectory),
+        element("session", *(_entry(number, entry) for number, entry in enumerate(entries, start=1))),
+        _text("answer", trajectory.answer),
+    ]
+    return Markup("\n".join(parts))
+
+
+def _entries(trajectory: Trajectory, room: int) -> Markup:
+    entries = _in_order(trajectory)
+    parts: list[Markup] = []
+    for cap in CAPS:
+        parts = [_entry(number, entry, cap) for number, entry in enumerate(entries, start=1)]
+        if sum(size(part) + 1 for part in parts) <= room:
+            return element("session", *parts)
+    head = _fitting(parts, int(room * HEAD_SHARE))
+    tail = _fitting(parts[head:][::-1], room - sum(size(part) + 1 for part in parts[:head]))
+    gone = entries[head : len(entries) - tail]
+    return element("session", *parts[:head], _gap(gone), *parts[len(parts) - tail :])
+
+
+def _fitting(parts: Sequence[Markup], room: int) -> int:
+    """How many parts from the first on fit."""
+    for count, part in enumerate(parts):
+        room -= size(part) + 1
+        if room < 0:
+            return count
+    return len(parts)
+
+
+def _gap(gone: Sequence[Entry]) -> Markup:
+    kinds = Counter(type(entry).__name__ for entry in gone)
+    names = {"Prompt": "prompts", "Step": "model_turns", "ToolCall": "calls", "Failure": "failures"}
+    counts = "".join(f' {names[kind]}="{count}"' for kind, count in sorted(kinds.items()))
+    return Markup(f'<left_out entries="{len(gone)}"{counts}/>')
+
+
+def _in_order(trajectory: Trajectory) -> list[Entry]:
+    """Everything in time order. A call without a time stands after the model turn that asked for it, or after the
+    call before it."""
+    asked_ns = {call_id: step.start_ns for step in trajectory.steps for call_id in step.call_ids}
+    timed: list[tuple[int, int, Entry]] = [(prompt.time_ns, 0, prompt) for prompt in trajectory.prompts]
+    timed += [(step.start_ns, 1, step) for step in trajectory.steps]
+    timed += [(failure.time_ns, 3, failure) for failure in trajectory.failures]
+    latest_ns = trajectory.started_ns
+    for call in trajectory.tool_calls:
+        latest_ns = _call_ns(call, asked_ns, latest_ns)
+        timed.append((latest_ns, 2, call))
+    return [entry for _, _, entry in sorted(timed, key=lambda item: item[:2])]
+
+
+def _call_ns(call: ToolCall, asked_ns: Mapping[str, int], latest_ns: int) -> int:
+    if call.start_ns is not None:
+        return call.start_ns
+    return asked_ns.get(call.call_id, latest_ns) if call.call_id is not None else latest_ns
+
+
+def _entry(number: int, entry: Entry, cap: int | None = None) -> Markup:
+    match entry:
+        case Prompt():
+            return element(f'prompt n="{number}"', _text("text", entry.text, cap))
+        case Step():
+            parts = [_text("text", entry.text, cap), *_optional("error", entry.error, cap)]
+            return element(f'model_turn n="{number}"', *_agent(entry.agent), *parts)
+        case Failure():
+            kind = fence("kind", entry.kind, cap)
+            return element(f'failure n="{number}"', *_agent(entry.agent), kind, _text("message", entry.message, cap))
+        case ToolCall():
+            return element(
+                f'call n="{number}"',
+                *_agent(entry.agent),
+                fence("tool", entry.name, cap),
+                _text("arguments", arguments_text(entry), cap),
+                fence("outcome", entry.outcome),
+                _text("result", entry.result, cap) if entry.error is None else fence("error", entry.error, cap),
+            )
+
+
+def _agent(agent: str) -> list[Markup]:
+    return [] if agent == ROOT_AGENT else [fence("sub_agent", agent, 200)]
+
+
+def _optional(tag: str, text: str | None, cap: int | None) -> list[Markup]:
+    return [] if text is None else [fence(tag, text, cap)]
+
+
+def _text(tag: str, text: str | None, cap: int | None = None) -> Markup:
+    return Markup(f'<{tag} state="not recorded"/>') if text is None else fence(tag, text, cap)
+
+
+def _skill(skill: Skill) -> Markup:
+    return element("skill", fence("name", skill.name, 300), _text("description", skill.description, 2_000))
+
+
+def _loads(trajectory: Trajectory, most_bytes: int | None = None) -> Markup:
+    if not trajectory.skill_invocations:
+        return Markup('<skill_loads state="none"/>')
+    lines = [
+        element(
+            "load",
+            *_agent(load.agent),
+            _text("name", load.name, 300),
+            fence("outcome", load.outcome),
+            fence("asked_by", load.loaded_by),
+            *_optional("refusal", load.refusal, 1_000),
+        )
+        for load in trajectory.skill_invocations
+    ]
+    return _list("skill_loads", lines, most_bytes)
+
+
+def _list(tag: str, lines: Sequence[Markup], most_bytes: int | None) -> Markup:
+    kept = len(lines) if most_bytes is None else _fitting(lines, most_bytes - 100)
+    rest = [Markup(f'<left_out entries="{len(lines) - kept}"/>')] if kept < len(lines) else []
+    return element(tag, *lines[:kept], *rest)
