@@ -6,10 +6,13 @@ variables in any text value.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
+
+from judge.documents import DocumentError, Problem, parse_document
 
 Seconds = Annotated[float, Field(gt=0)]
 Ratio = Annotated[float, Field(ge=0, le=1)]
@@ -150,3 +153,18 @@ class Config(_Section):
     export: Export = Export()
     log: Log = Log()
     shutdown_seconds: Seconds = Field(20, description="finish within this long after SIGTERM")
+
+
+def load_config(path: Path, environment: Mapping[str, str]) -> Config:
+    """The configuration in a YAML file, its paths made absolute from where the file stands.
+
+    Raises `DocumentError` with every problem: file, line, key, and how to mend it.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DocumentError((Problem(str(path), 1, "", f"the file cannot be read: {error}"),)) from error
+    config = parse_document(text, str(path), Config, environment)
+    base = path.resolve().parent
+    suites = tuple(str(base / pattern) for pattern in config.suites)
+    return config.model_copy(update={"data_dir": base / config.data_dir, "suites": suites})

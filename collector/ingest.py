@@ -1,0 +1,156 @@
+"""Admit, route, append, acknowledge: what a sender is told is true is on disk by then."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+import structlog
+
+from collector.clock import Clock
+from collector.errors import Refused, StoreUnavailable
+from collector.journal.journal import Journal
+from collector.journal.rows import Signal
+from collector.metrics import Metrics
+from collector.sessions.book import Claim, SessionBook
+from collector.sessions.routing import Routed, Router
+
+log = structlog.get_logger(__name__)
+
+_ROOM_CHECK_S = 1.0
+_MEND_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What may be under way at once; above it senders are told to come back."""
+
+    pending_bytes: int = 256 * 1024**2
+    in_flight: int = 512
+    open_sessions: int = 2_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What was not taken of an accepted request, and why. Sending it again would not help."""
+
+    rejected: int = 0
+    cause: str = ""
+
+
+class Ingest:
+    """Every receiver ends here. Belongs to the event loop."""
+
+    def __init__(
+        self,
+        book: SessionBook,
+        router: Router,
+        journal: Journal,
+        limits: Limits,
+        clock: Clock,
+        metrics: Metrics,
+        on_recovered: Callable[[list[Claim]], Awaitable[None]],
+    ) -> None:
+        self._book = book
+        self._router = router
+        self._journal = journal
+        self._limits = limits
+        self._clock = clock
+        self._metrics = metrics
+        self._on_recovered = on_recovered
+        self._in_flight = 0
+        self._no_room: str | None = None
+        self._stopping = False
+
+    def problem(self) -> str | None:
+        """Why nothing can be taken just now, for the ready probe; None when all is well."""
+        if self._stopping:
+            return "stopping"
+        return self._journal.failure or self._no_room
+
+    def stop_taking(self) -> None:
+        self._stopping = True
+
+    def admit(self, size: int) -> None:
+        """Raises `Refused` when a request of this many bytes has no room now. Cheap: called before anything else."""
+        if self._stopping:
+            raise Refused("stopping", "shutting down; send this to the next instance", retry_after_s=1)
+        if self._journal.failure is not None:
+            raise StoreUnavailable(self._journal.failure)
+        if self._no_room is not None:
+            raise Refused("disk_full", self._no_room, retry_after_s=30)
+        limits = self._limits
+        if self._in_flight >= limits.in_flight:
+            raise Refused("in_flight", f"{self._in_flight} requests are waiting for the disk", retry_after_s=1)
+        if self._journal.pending_bytes + size > limits.pending_bytes:
+            raise Refused("pending_bytes", f"{self._journal.pending_bytes} bytes are waiting for the disk", 1)
+        if len(self._book.index) > limits.open_sessions:
+            raise Refused("open_sessions", f"{len(self._book.index)} sessions are open", retry_after_s=15)
+
+    async def accept(self, signal: Signal, request: bytes, tenant: str = "") -> Receipt:
+        """Take an uncompressed Export{Trace,Logs}ServiceRequest; durable on return.
+
+        Raises `Malformed` when the envelope is no OTLP, `Refused` or `StoreUnavailable` when it should be sent again.
+        """
+        self.admit(len(request))
+        # No await between routing and appending: rows must reach the journal in the order of their numbers.
+        routed = self._router.route(signal, request, tenant, self._clock.now_ns() // 1_000_000)
+        self._in_flight += 1
+        try:
+            if routed.rows:
+                await asyncio.shield(self._journal.append(routed.rows, routed.size))
+        except StoreUnavailable:
+            self._metrics.received(signal, routed.received)
+            self._metrics.dropped(signal, "refused", routed.received)
+            raise
+        finally:
+            self._in_flight -= 1
+        self._count(signal, routed)
+        return Receipt(routed.rejected + routed.no_session, self._cause(routed))
+
+    def _count(self, signal: Signal, routed: Routed) -> None:
+        metrics = self._metrics
+        metrics.received(signal, routed.received)
+        metrics.stored(signal, routed.kept)
+        metrics.dropped(signal, "sampled_out", routed.sampled_out)
+        metrics.dropped(signal, "own", routed.own)
+        metrics.dropped(signal, "no_session", routed.no_session)
+        metrics.dropped(signal, "malformed", routed.rejected)
+
+    @staticmethod
+    def _cause(routed: Routed) -> str:
+        causes = [f"{routed.rejected} rejected, the first because {routed.cause}"] if routed.rejected else []
+        if routed.no_session:
+            causes.append(f"{routed.no_session} name no session and no trace")
+        return "; ".join(causes)
+
+    async def watch(self) -> None:
+        """Keep an eye on the disk, and come back by ourselves when the journal has failed."""
+        while True:
+            try:
+                room = await asyncio.to_thread(self._journal.room)
+            except OSError as error:
+                room = f"the journal's disk cannot be read: {error}"
+            if room != self._no_room:
+                log.warning("journal_room", problem=room or "none any more")
+            self._no_room = room
+            self._metrics.journal_bytes(self._journal.size())
+            if self._journal.failure is not None:
+                await self._mend()
+            self._journal.drop_before(self._book.oldest_needed())
+            await asyncio.sleep(_ROOM_CHECK_S)
+
+    async def _mend(self) -> None:
+        log.error("journal_failed", error=self._journal.failure)
+        await asyncio.sleep(_MEND_S)
+        try:
+            entries = await asyncio.to_thread(lambda: list(self._journal.entries()))
+            last_row = await asyncio.to_thread(self._journal.last_row)
+        except Exception:  # whatever it is: we are still broken, stay refused, and try again
+            log.exception("journal_unreadable")
+            return
+        claims = self._book.recover(entries, last_row, self._clock.now_ns() // 1_000_000)
+        self._journal.restart()
+        log.info("journal_recovered", sessions=len(self._book.index), claims=len(claims))
+        await self._on_recovered(claims)

@@ -1,0 +1,181 @@
+"""The journal: rows in, durable when the future is done. One thread writes; whoever comes while it commits rides
+along in the next commit (group commit), so a hundred senders cost one flush.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import lmdb
+
+from collector.errors import StoreUnavailable
+from collector.journal.rows import Row, RowKey, RowType
+from collector.journal.segments import Segments
+
+
+@dataclass(slots=True)
+class _Batch:
+    rows: Sequence[Row]
+    size: int
+    done: asyncio.Future[None]
+
+
+@dataclass(frozen=True, slots=True)
+class JournalSettings:
+    """Sizes in bytes, ages in milliseconds."""
+
+    segment_bytes: int = 1024**3
+    segment_ms: int = 900_000
+    min_free_bytes: int = 512 * 1024**2
+    max_bytes: int = 20 * 1024**3
+
+
+class Journal:
+    """Append from the event loop, read from anywhere.
+
+    After a failed commit every batch that waits fails too, with `StoreUnavailable`, and nothing is taken until
+    `restart` is called: row numbers chain, so a hole must not be written over by what came behind it.
+    """
+
+    def __init__(self, directory: Path, settings: JournalSettings, now_ms: Callable[[], int]) -> None:
+        self._directory = directory
+        self._settings = settings
+        self._now_ms = now_ms
+        self._segments = Segments(directory, settings.segment_bytes)
+        self._segments.adopt(now_ms())
+        self._loop = asyncio.get_running_loop()
+        self._wake = threading.Condition()
+        self._waiting: list[_Batch] = []
+        self._stopping = False
+        self._drop_before = 0
+        self._thread: threading.Thread | None = None
+        self.failure: str | None = None
+        self.pending_bytes = 0
+        self.commits = 0
+
+    def start(self) -> None:
+        self._thread = threading.Thread(target=self._write, name="journal", daemon=True)
+        self._thread.start()
+
+    def append(self, rows: Sequence[Row], size: int) -> asyncio.Future[None]:
+        """Queue rows, numbered in order; the future is done when they are on disk. `size` bytes are pending until."""
+        done: asyncio.Future[None] = self._loop.create_future()
+        if self.failure is not None:
+            done.set_exception(StoreUnavailable(self.failure))
+            return done
+        self.pending_bytes += size
+        with self._wake:
+            self._waiting.append(_Batch(rows, size, done))
+            self._wake.notify()
+        return done
+
+    def drop_before(self, row: int) -> None:
+        """Let the writer remove segments that hold only rows below this one, when it next has a moment."""
+        with self._wake:
+            self._drop_before = max(self._drop_before, row)
+            self._wake.notify()
+
+    def _write(self) -> None:
+        while True:
+            with self._wake:
+                while not (self._waiting or self._stopping or self._drop_before):
+                    self._wake.wait()
+                batches, self._waiting = self._waiting, []
+                drop_before, self._drop_before = self._drop_before, 0
+                if self._stopping and not batches:
+                    return
+            failure = self.failure
+            if batches and failure is None:
+                failure = self._commit([row for batch in batches for row in batch.rows])
+            if failure is not None:
+                # Set here, in the writer's turn, so that nothing can be committed behind the hole.
+                self.failure = failure
+                with self._wake:
+                    batches += self._waiting
+                    self._waiting = []
+            if batches:
+                self._loop.call_soon_threadsafe(self._resolve, batches, failure)
+            if drop_before and failure is None:
+                self._drop(drop_before)
+
+    def _commit(self, rows: list[Row]) -> str | None:
+        """None when the rows are on disk, else what went wrong."""
+        try:
+            now_ms = self._now_ms()
+            if self._segments.needs_start(now_ms, self._settings.segment_ms):
+                self._segments.start(rows[0].key.row, now_ms)
+            try:
+                self._segments.append(rows)
+            except lmdb.MapFullError:
+                self._segments.start(rows[0].key.row, now_ms)
+                self._segments.append(rows)
+        except (lmdb.Error, OSError) as error:
+            return f"the journal in {self._directory} cannot be written: {error}"
+        self.commits += 1
+        return None
+
+    def _drop(self, row: int) -> None:
+        try:
+            self._segments.drop_before(row)
+        except OSError as error:
+            self.failure = f"a journal segment in {self._directory} cannot be removed: {error}"
+
+    def _resolve(self, batches: list[_Batch], failure: str | None) -> None:
+        for batch in batches:
+            self.pending_bytes -= batch.size
+            if batch.done.done():  # its sender has gone away; the rows are on disk all the same
+                continue
+            if failure is None:
+                batch.done.set_result(None)
+            else:
+                batch.done.set_exception(StoreUnavailable(failure))
+        if failure is not None:
+            self._fail_waiting(failure)
+
+    def _fail_waiting(self, failure: str) -> None:
+        """Batches that were queued between the failed commit and now."""
+        with self._wake:
+            late, self._waiting = self._waiting, []
+        if late:
+            self._resolve(late, failure)
+
+    def restart(self) -> None:
+        """After a failure: take rows again. The caller has read the journal anew by then."""
+        self.failure = None
+
+    def room(self) -> str | None:
+        """None when there is room on the disk, else what is missing (for people)."""
+        free = shutil.disk_usage(self._directory).free
+        if free < self._settings.min_free_bytes:
+            return f"{free >> 20} MiB free where the journal is, {self._settings.min_free_bytes >> 20} MiB wanted"
+        size = self._segments.size()
+        if size > self._settings.max_bytes:
+            return f"the journal has grown to {size >> 20} MiB, {self._settings.max_bytes >> 20} MiB allowed"
+        return None
+
+    def size(self) -> int:
+        return self._segments.size()
+
+    def entries(self) -> Iterator[tuple[RowKey, bytes]]:
+        """Every row in order, for recovery: values of LINK and CLOSED rows, b"" for the rest."""
+        return self._segments.entries((RowType.LINK, RowType.CLOSED))
+
+    def last_row(self) -> int:
+        return self._segments.last_row()
+
+    def chain(self, last_row: int) -> list[tuple[RowKey, bytes]]:
+        return self._segments.chain(last_row)
+
+    async def stop(self) -> None:
+        """Write what waits, then close the files."""
+        with self._wake:
+            self._stopping = True
+            self._wake.notify()
+        if self._thread is not None:
+            await asyncio.to_thread(self._thread.join)
+        self._segments.close()

@@ -1,0 +1,169 @@
+"""The journal's files: LMDB environments, one a segment, written only at the end and dropped whole.
+
+LMDB is excellent when keys only grow and poor when rows are deleted one by one, so nothing is deleted: a segment
+goes when no open session has a row in it or before it. A commit is on disk when it returns (LMDB's `sync`).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import lmdb
+
+from collector.errors import StoreUnavailable
+from collector.journal.rows import FIRST_ROW, NO_ROW, Row, RowKey, RowType, decode_key, key_of
+
+_SLACK = 512 * 1024 * 1024  # room in the map above a segment's size for the commit that crosses it
+
+
+class MissingRow(Exception):
+    """A row that should be in the journal is not; the argument is its number."""
+
+
+@dataclass(slots=True)
+class Segment:
+    """`first_row` is the number of the first row that may stand in it."""
+
+    path: Path
+    environment: lmdb.Environment
+    first_row: int
+    opened_ms: int
+    used: int = 0
+
+
+class Segments:
+    """All segments of one journal directory, oldest first. Appending is for one thread; reading for any."""
+
+    def __init__(self, directory: Path, segment_bytes: int) -> None:
+        self._directory = directory
+        self._segment_bytes = segment_bytes
+        self._segments: tuple[Segment, ...] = ()  # replaced, never changed: readers in other threads keep theirs
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            for path in sorted(directory.iterdir()):
+                if path.is_dir() and path.name.isdigit():
+                    self._segments += (self._open(path, int(path.name), opened_ms=0),)
+        except (OSError, lmdb.Error) as error:
+            self.close()
+            raise StoreUnavailable(f"the journal in {directory} cannot be opened: {error}") from error
+
+    def _open(self, path: Path, first_row: int, opened_ms: int) -> Segment:
+        map_size = self._segment_bytes + max(_SLACK, self._segment_bytes)
+        environment = lmdb.open(str(path), map_size=map_size, max_readers=510, metasync=True, sync=True)
+        return Segment(path, environment, first_row, opened_ms)
+
+    def start(self, first_row: int, now_ms: int) -> None:
+        """Begin a new segment, whose rows start at `first_row`."""
+        path = self._directory / f"{first_row:020d}"
+        segment = self._open(path, first_row, now_ms)
+        # The directory entry must survive a power cut as the rows in it do.
+        descriptor = os.open(self._directory, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        self._segments += (segment,)
+
+    def needs_start(self, now_ms: int, max_age_ms: int) -> bool:
+        """Is there no segment yet, or is the newest full or old?"""
+        if not self._segments:
+            return True
+        newest = self._segments[-1]
+        age = now_ms - newest.opened_ms
+        return newest.used >= self._segment_bytes or (newest.used > 0 and age >= max_age_ms)
+
+    def append(self, rows: Sequence[Row]) -> None:
+        """Commit rows, numbered upward, to the newest segment; durable on return, or raises and wrote nothing.
+
+        Raises lmdb.MapFullError when they do not fit, lmdb.Error or OSError when the disk fails.
+        """
+        newest = self._segments[-1]
+        written = 0
+        with newest.environment.begin(write=True) as transaction:
+            put = transaction.put
+            for row in rows:
+                value = b"".join(row.value)
+                written += len(value)
+                put(row.key.encode(), value, append=True)
+        newest.used += written + 96 * len(rows)
+
+    def chain(self, last_row: int) -> list[tuple[RowKey, bytes]]:
+        """The row with this number and all of the same owner before it, oldest first.
+
+        Raises `MissingRow` when one of them is in no segment.
+        """
+        rows: list[tuple[RowKey, bytes]] = []
+        row = last_row
+        for segment in reversed(self._segments):
+            if row < segment.first_row:
+                continue
+            with segment.environment.begin() as transaction:
+                cursor = transaction.cursor()
+                while row >= segment.first_row and row != NO_ROW:
+                    if not cursor.set_range(key_of(row)):
+                        raise MissingRow(row)
+                    key = decode_key(cursor.key())
+                    if key.row != row:
+                        raise MissingRow(row)
+                    rows.append((key, cursor.value()))
+                    row = key.before
+            if row == NO_ROW:
+                break
+        else:
+            if row != NO_ROW:
+                raise MissingRow(row)
+        rows.reverse()
+        return rows
+
+    def entries(self, wanted: Container[RowType]) -> Iterator[tuple[RowKey, bytes]]:
+        """Every row's key in order, with its value where its type is wanted and b"" elsewhere (it is not read then)."""
+        for segment in self._segments:
+            with segment.environment.begin() as transaction:
+                cursor = transaction.cursor()
+                for raw in cursor.iternext(keys=True, values=False):
+                    key = decode_key(raw)
+                    yield key, cursor.value() if key.type in wanted else b""
+
+    def last_row(self) -> int:
+        """The number of the newest row, `FIRST_ROW - 1` in an empty journal."""
+        for segment in reversed(self._segments):
+            with segment.environment.begin() as transaction:
+                cursor = transaction.cursor()
+                if cursor.last():
+                    return decode_key(cursor.key()).row
+            if segment.first_row > FIRST_ROW:
+                return segment.first_row - 1
+        return FIRST_ROW - 1
+
+    def adopt(self, now_ms: int) -> None:
+        """After opening: let ages count from now, and take stock of what is in each segment."""
+        for segment in self._segments:
+            info, stat = segment.environment.info(), segment.environment.stat()
+            segment.used = (info["last_pgno"] + 1) * stat["psize"] if stat["entries"] else 0
+            segment.opened_ms = now_ms
+
+    def drop_before(self, row: int) -> int:
+        """Remove every segment, but the newest, that holds only rows below `row`; returns how many went."""
+        dropped = 0
+        while len(self._segments) > 1 and self._segments[1].first_row <= row:
+            segment, self._segments = self._segments[0], self._segments[1:]
+            segment.environment.close()
+            shutil.rmtree(segment.path)
+            dropped += 1
+        return dropped
+
+    def size(self) -> int:
+        """Bytes on disk."""
+        return sum((segment.path / "data.mdb").stat().st_blocks * 512 for segment in self._segments)
+
+    def __len__(self) -> int:
+        return len(self._segments)
+
+    def close(self) -> None:
+        for segment in self._segments:
+            segment.environment.close()
+        self._segments = ()

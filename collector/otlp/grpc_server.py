@@ -1,0 +1,132 @@
+"""OTLP/gRPC: traces and logs, raw bytes in and out; metrics are taken and thrown away, so that nobody's exporter
+logs errors; health by `grpc.health.v1`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import grpc
+import structlog
+from google.rpc.status_pb2 import Status
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_status import rpc_status
+
+from collector.ingest import Ingest, Receipt
+from collector.journal.rows import Signal
+from collector.metrics import Metrics
+from collector.otlp.inflate import sniffed
+from collector.otlp.status import answer_to, response_to
+
+log = structlog.get_logger(__name__)
+
+_Context = grpc.aio.ServicerContext[bytes, bytes]
+_Handler = Callable[[bytes, _Context], Coroutine[Any, Any, bytes]]
+
+_PACKAGE = "opentelemetry.proto.collector"
+SERVICES = {"traces": f"{_PACKAGE}.trace.v1.TraceService", "logs": f"{_PACKAGE}.logs.v1.LogsService"}
+_METRICS_SERVICE = f"{_PACKAGE}.metrics.v1.MetricsService"
+
+
+def options(max_request_bytes: int) -> list[tuple[str, int]]:
+    return [
+        ("grpc.max_receive_message_length", max_request_bytes),
+        # Compressed messages reach us as they came: we inflate faster than the core does, and with a bound.
+        ("grpc.per_message_decompression", 0),
+        # A Collector pings every 10 s while a call is open; the default would answer with GOAWAY too_many_pings.
+        ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
+        ("grpc.keepalive_permit_without_calls", 1),
+        # With the default of 1 a second instance on the same port would start, and take half of the connections.
+        ("grpc.so_reuseport", 0),
+        ("grpc.max_connection_age_ms", 600_000),
+        ("grpc.max_connection_age_grace_ms", 30_000),
+    ]
+
+
+class GrpcReceiver:
+    def __init__(
+        self, ingest: Ingest, metrics: Metrics, *, listen: str, max_request_bytes: int, tenant_header: str | None
+    ) -> None:
+        self._ingest = ingest
+        self._metrics = metrics
+        self._listen = listen
+        self._max_request_bytes = max_request_bytes
+        self._tenant_header = tenant_header.lower() if tenant_header else None
+        self._server = grpc.aio.server(options=options(max_request_bytes))
+        self._health = health.aio.HealthServicer()
+        self.port = 0
+
+    async def start(self) -> int:
+        """Begin to listen; returns the port. Raises OSError, naming the address, when it cannot be had."""
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        for signal in ("traces", "logs"):
+            self._register(SERVICES[signal], self._export(signal))
+        self._register(_METRICS_SERVICE, self._discard)
+        try:
+            self.port = self._server.add_insecure_port(self._listen)
+        except RuntimeError as error:
+            raise OSError(f"receivers.grpc.listen: cannot listen on {self._listen}: {error}") from error
+        await self._server.start()
+        await self.serving(True)
+        return self.port
+
+    async def serving(self, ready: bool) -> None:
+        state = health_pb2.HealthCheckResponse.SERVING if ready else health_pb2.HealthCheckResponse.NOT_SERVING
+        for service in ("", *SERVICES.values()):
+            await self._health.set(service, state)
+
+    async def stop(self, grace_s: float) -> None:
+        """Refuse what is new, let what is under way finish within the grace."""
+        await self._health.enter_graceful_shutdown()
+        await self._server.stop(grace_s)
+
+    def _register(self, service: str, handler: _Handler) -> None:
+        methods: dict[str, grpc.RpcMethodHandler[bytes, bytes]] = {
+            "Export": grpc.unary_unary_rpc_method_handler(handler)
+        }
+        self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, methods),))
+
+    def _export(self, signal: Signal) -> _Handler:
+        async def export(request: bytes, context: _Context) -> bytes:
+            began = time.perf_counter()
+            outcome = "ok"
+            try:
+                receipt = await self._accept(signal, request, context)
+                if not receipt.rejected:
+                    return b""
+                outcome = "partial"
+                return response_to(signal, receipt).SerializeToString()
+            except Exception as error:  # what escapes becomes UNKNOWN, and senders drop their data on that
+                answer = answer_to(error)
+                outcome = answer.outcome
+                if outcome == "error":
+                    log.exception("request_failed", transport="grpc", signal=signal)
+                await _abort(context, answer.status)
+                raise
+            finally:
+                self._metrics.request("grpc", signal, outcome, time.perf_counter() - began)  # type: ignore[arg-type]
+
+        return export
+
+    async def _accept(self, signal: Signal, request: bytes, context: _Context) -> Receipt:
+        self._ingest.admit(len(request))
+        payload = sniffed(request, self._max_request_bytes)
+        return await self._ingest.accept(signal, payload, self._tenant(context))
+
+    def _tenant(self, context: _Context) -> str:
+        if self._tenant_header is None:
+            return ""
+        for name, value in context.invocation_metadata() or ():
+            if name == self._tenant_header:
+                return value if isinstance(value, str) else value.decode("utf-8", "replace")
+        return ""
+
+    @staticmethod
+    async def _discard(_request: bytes, _context: _Context) -> bytes:
+        return b""
+
+
+async def _abort(context: _Context, status: Status) -> None:
+    rich = rpc_status.to_status(status)
+    await context.abort(rich.code, rich.details, rich.trailing_metadata)

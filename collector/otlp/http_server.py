@@ -1,0 +1,146 @@
+"""OTLP/HTTP: POST /v1/traces and /v1/logs, protobuf or JSON, gzip or deflate; /v1/metrics is taken and thrown away.
+
+Every answer, errors too, is in the encoding of the request (OTLP specification, OTLP/HTTP).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+
+import orjson
+import structlog
+from google.protobuf import json_format
+from google.protobuf.message import Message
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from collector.errors import TooLarge
+from collector.ingest import Ingest, Receipt
+from collector.journal.rows import Signal
+from collector.metrics import Metrics
+from collector.otlp.inflate import gunzip, inflate
+from collector.otlp.otlp_json import Converted, to_protobuf
+from collector.otlp.status import Answer, answer_to, response_to
+
+log = structlog.get_logger(__name__)
+
+_PROTOBUF, _JSON = "application/x-protobuf", "application/json"
+_THREAD_ABOVE = 64 * 1024  # bytes of JSON whose conversion would hold up the event loop
+
+
+class _Unsupported(Exception):
+    """Answered with 415."""
+
+
+def http_app(ingest: Ingest, metrics: Metrics, *, max_request_bytes: int, tenant_header: str | None) -> Starlette:
+    """The ASGI application of the OTLP/HTTP receiver."""
+    receiver = _HttpReceiver(ingest, metrics, max_request_bytes, tenant_header)
+    routes = [
+        Route("/v1/traces", receiver.export("traces"), methods=["POST"]),
+        Route("/v1/logs", receiver.export("logs"), methods=["POST"]),
+        Route("/v1/metrics", receiver.discard, methods=["POST"]),
+    ]
+    return Starlette(routes=routes)
+
+
+class _HttpReceiver:
+    def __init__(self, ingest: Ingest, metrics: Metrics, max_request_bytes: int, tenant_header: str | None) -> None:
+        self._ingest = ingest
+        self._metrics = metrics
+        self._limit = max_request_bytes
+        self._tenant_header = tenant_header
+
+    def export(self, signal: Signal) -> Callable[[Request], Awaitable[Response]]:
+        async def handle(request: Request) -> Response:
+            began = time.perf_counter()
+            outcome = "ok"
+            media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+            try:
+                receipt = await self._accept(signal, request, media)
+                if receipt.rejected:
+                    outcome = "partial"
+                return _response(response_to(signal, receipt), media, 200)
+            except ClientDisconnect:
+                outcome = "malformed"
+                return Response(status_code=400)
+            except _Unsupported as error:
+                outcome = "malformed"
+                return Response(str(error), status_code=415, media_type="text/plain")
+            except Exception as error:  # answered in the sender's encoding, so that it knows whether to keep the data
+                answer = answer_to(error)
+                outcome = answer.outcome
+                if outcome == "error":
+                    log.exception("request_failed", transport="http", signal=signal)
+                return _error(answer, media)
+            finally:
+                self._metrics.request("http", signal, outcome, time.perf_counter() - began)  # type: ignore[arg-type]
+
+        return handle
+
+    async def _accept(self, signal: Signal, request: Request, media: str) -> Receipt:
+        if media not in (_PROTOBUF, _JSON):
+            raise _Unsupported(f"content type {media or 'missing'!r}: send {_PROTOBUF} or {_JSON}")
+        self._ingest.admit(int(request.headers.get("content-length") or 0))
+        body = self._inflated(await self._body(request), request.headers.get("content-encoding", ""))
+        tenant = request.headers.get(self._tenant_header, "") if self._tenant_header else ""
+        if media == _PROTOBUF:
+            return await self._ingest.accept(signal, body, tenant)
+        converted = await _convert(body, signal)
+        receipt = await self._ingest.accept(signal, converted.payload, tenant)
+        if not converted.rejected:
+            return receipt
+        self._metrics.received(signal, converted.rejected)
+        self._metrics.dropped(signal, "malformed", converted.rejected)
+        causes = [f"{converted.rejected} rejected, the first because of {converted.cause}", receipt.cause]
+        return Receipt(converted.rejected + receipt.rejected, "; ".join(filter(None, causes)))
+
+    async def _body(self, request: Request) -> bytes:
+        parts: list[bytes] = []
+        size = 0
+        async for part in request.stream():
+            size += len(part)
+            if size > self._limit:
+                raise TooLarge(f"the request is larger than {self._limit} bytes")
+            parts.append(part)
+        return b"".join(parts)
+
+    def _inflated(self, body: bytes, encoding: str) -> bytes:
+        match encoding.strip().lower():
+            case "" | "identity":
+                return body
+            case "gzip" | "x-gzip":
+                return gunzip(body, self._limit)
+            case "deflate" | "zlib":
+                return inflate(body, self._limit)
+            case other:
+                raise _Unsupported(f"content encoding {other!r}: send gzip, deflate or none")
+
+    @staticmethod
+    async def discard(request: Request) -> Response:
+        async for _ in request.stream():
+            pass
+        media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        body = b"{}" if media == _JSON else b""
+        return Response(body, media_type=media or _PROTOBUF)
+
+
+async def _convert(body: bytes, signal: Signal) -> Converted:
+    if len(body) > _THREAD_ABOVE:
+        return await asyncio.to_thread(to_protobuf, body, signal)
+    return to_protobuf(body, signal)
+
+
+def _response(message: Message, media: str, code: int, headers: dict[str, str] | None = None) -> Response:
+    if media == _JSON:
+        body = orjson.dumps(json_format.MessageToDict(message, use_integers_for_enums=True))
+        return Response(body, code, headers, _JSON)
+    return Response(message.SerializeToString(), code, headers, _PROTOBUF)
+
+
+def _error(answer: Answer, media: str) -> Response:
+    headers = {} if answer.retry_after_s is None else {"Retry-After": str(answer.retry_after_s)}
+    return _response(answer.status, media, answer.http, headers)

@@ -1,0 +1,105 @@
+"""From the rows of a closed session to the session: decode, and in a trace that several sessions share, keep to
+one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from collector.journal.rows import RowKey, signal_of, split_names
+from collector.otlp.decode import decode_session
+from collector.sessions.book import Claim
+from collector.sessions.keys import Kind
+from extractors.spans import Attributes, Session, Span
+
+_Rows = Sequence[tuple[RowKey, bytes]]
+
+
+def assemble(claim: Claim, own: _Rows, neighbours: _Rows, names: Sequence[str]) -> Session:
+    """The session as it was when it was closed.
+
+    `own` are the rows of the session and of the traces it reads, `neighbours` those of other sessions that read the
+    same traces; rows behind the closing are left out. `names` are the attributes that may name a session, strongest
+    first. The result does not depend on the order in which rows were written.
+    """
+    owner = _owner(claim, own)
+    session = _decode(owner, own, claim.upto)
+    if not neighbours:
+        return session
+    everyone = _decode(owner, [*own, *neighbours], claim.upto)
+    homes = homes_of(everyone.spans, names)
+    first = _first_names(everyone.spans, names)
+
+    def belongs(trace_id: str | None, span_id: str | None, attributes: Attributes) -> bool:
+        named = own_name(attributes, names)
+        home = named or homes.get((trace_id or "", span_id or "")) or first.get(trace_id or "")
+        return home is None or home == owner[0]
+
+    return replace(
+        session,
+        spans=tuple(span for span in everyone.spans if belongs(span.trace_id, span.span_id, span.attributes)),
+        records=tuple(r for r in everyone.records if belongs(r.trace_id, r.span_id, r.attributes)),
+    )
+
+
+def _owner(claim: Claim, own: _Rows) -> tuple[str, str]:
+    """Session id and tenant. A session that only resources name has no row of its own and borrows a trace's id."""
+    for key, value in own:
+        if key.digest == claim.digest:
+            owner, _ = split_names(value, claim.kind)
+            return owner.name, owner.tenant
+    key, value = own[0]
+    owner, _ = split_names(value, key.kind)
+    return owner.name, owner.tenant
+
+
+def _decode(owner: tuple[str, str], rows: _Rows, upto: int) -> Session:
+    bodies: dict[str, list[bytes]] = {"traces": [], "logs": []}
+    for key, value in sorted(rows, key=lambda row: row[0].row):
+        if key.row < upto:
+            bodies[signal_of(key.flags)].append(split_names(value, Kind(key.kind))[1])
+    return decode_session(owner[0], bodies["traces"], bodies["logs"], owner[1])
+
+
+def own_name(attributes: Attributes, names: Iterable[str]) -> str | None:
+    """The session that an item's own attributes name; the decoded twin of `keys.named_by`."""
+    for name in names:
+        value = attributes.get(name)
+        if isinstance(value, str) and value:
+            return value
+    return None
+
+
+def homes_of(spans: Sequence[Span], names: Sequence[str]) -> Mapping[tuple[str, str], str]:
+    """(trace id, span id) → session, for the spans of traces that name any.
+
+    A span that names a session goes there; another follows its nearest ancestor that names one, else the trace's
+    first name in order of span start. Parents that never arrived, and parents in a circle, are no ancestors.
+    """
+    named = {(span.trace_id, span.span_id): own_name(span.attributes, names) for span in spans}
+    parents = {(span.trace_id, span.span_id): span.parent_id for span in spans}
+    first = _first_names(spans, names)
+    homes: dict[tuple[str, str], str] = {}
+    for span in spans:
+        place: tuple[str, str] | None = (span.trace_id, span.span_id)
+        seen: set[tuple[str, str]] = set()
+        home: str | None = None
+        while place is not None and place in named and place not in seen and home is None:
+            seen.add(place)
+            home = named[place] or homes.get(place)
+            parent = parents[place]
+            place = (place[0], parent) if parent is not None else None
+        home = home or first.get(span.trace_id)
+        if home is not None:
+            homes[span.trace_id, span.span_id] = home
+    return homes
+
+
+def _first_names(spans: Sequence[Span], names: Sequence[str]) -> dict[str, str]:
+    """Trace id → the first session name in it by span start, then span id."""
+    first: dict[str, str] = {}
+    for span in sorted(spans, key=lambda span: (span.start_ns, span.span_id)):
+        name = own_name(span.attributes, names)
+        if name is not None:
+            first.setdefault(span.trace_id, name)
+    return first

@@ -1,0 +1,440 @@
+"""The book of sessions: what is open, which trace belongs where, when each is due, what was closed.
+
+Every row of the journal belongs to a session (each item in it names that session) or to a trace (none of them names
+any). A trace's rows are *parked*: they are read together with every session the trace is linked to when that session
+closes, so it does not matter which came first, the name or the telemetry. A trace that nothing ever names is closed
+as a session of its own.
+
+The book is a function of the journal: `recover` builds it from the rows' keys and the links, and each change to it is
+written as a row in the same batch as the telemetry that caused it. It belongs to the event loop; nothing here waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from collector.journal.rows import FIRST_ROW, NO_ROW, Row, RowKey, RowType, closing, names, split_closing, split_names
+from collector.sessions.index import Ref, SessionIndex, State
+from collector.sessions.keys import Digest, Kind, Owner, kept
+from collector.sessions.parking import Parking
+from collector.sessions.wheel import Wheel
+
+SAMPLED_OUT = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Times in milliseconds."""
+
+    idle_ms: int = 300_000
+    max_age_ms: int = 14_400_000
+    settle_ms: int = 2_000
+    late_window_ms: int = 600_000
+    max_spans: int = 20_000
+    max_bytes: int = 256 * 1024**2
+    rate: float = 1.0
+    trace_is_session: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One closing, to be judged. `heads` are the newest rows of what belongs to the session (its own and its traces');
+    `neighbours` those of other sessions that share a trace with it. Rows above `upto` came later and do not count."""
+
+    digest: Digest
+    kind: Kind
+    revision: int
+    reason: str
+    closed_ms: int
+    inclusion_probability: float
+    upto: int
+    heads: tuple[int, ...]
+    neighbours: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Hot:
+    """The session last named in a trace: `wire` is how an item of it spells that, from the attribute key on, and
+    `head` how its rows begin."""
+
+    slot: int
+    generation: int
+    wire: bytes
+    head: bytes
+
+
+class SessionBook:
+    def __init__(self, policy: Policy, now_ms: int) -> None:
+        self.policy = policy
+        self._clear(now_ms, next_row=FIRST_ROW)
+
+    def _clear(self, now_ms: int, next_row: int) -> None:
+        self.index = SessionIndex()
+        self._parking = Parking(self.index)
+        self._wheel = Wheel(now_ms)
+        self._traces: dict[tuple[str, bytes], tuple[Ref, ...]] = {}
+        self._weak: dict[tuple[str, bytes], Ref] = {}
+        self._hot: dict[str, dict[bytes, Hot]] = {}
+        self._warm: dict[str, dict[bytes, Hot]] = {}
+        self._cooled_ms = now_ms
+        self._stale_links = 0
+        self._next_row = next_row
+        self._rows: list[Row] = []
+        self._row_bytes = 0
+
+    # -- rows ---------------------------------------------------------------------------------------------------
+
+    def take_rows(self) -> tuple[list[Row], int]:
+        """The rows made since the last call, in order, and their bytes. They must all go into one journal batch."""
+        rows, size = self._rows, self._row_bytes
+        self._rows, self._row_bytes = [], 0
+        return rows, size
+
+    def _row(self, slot: int, row_type: RowType, value: tuple[bytes, ...], now_ms: int, **key: int) -> int:
+        row = self._next_row
+        self._next_row += 1
+        digest, kind = self.index.digest(slot), Kind(self.index.kind[slot])
+        self._rows.append(Row(RowKey(row, key.pop("before", NO_ROW), digest, now_ms, kind, row_type, **key), value))
+        self._row_bytes += sum(map(len, value))
+        return row
+
+    def telemetry(self, slot: int, owner: bytes, body: list[bytes], items: int, flags: int, now_ms: int) -> None:
+        """Chain one row of telemetry to a session or trace. `owner` is `rows.names(...)` of it."""
+        self._touch(slot, now_ms)
+        size = sum(map(len, body))
+        before = self.index.last_row[slot]
+        row = self._row(
+            slot, RowType.TELEMETRY, (owner, *body), now_ms, before=before, flags=flags, items=items, size=size
+        )
+        self.index.append(slot, row, items, size, now_ms)
+        if self._too_large(slot):
+            self._file(slot, now_ms)
+
+    def _too_large(self, slot: int) -> bool:
+        return self.index.items[slot] >= self.policy.max_spans or self.index.size[slot] >= self.policy.max_bytes
+
+    # -- who is it? ---------------------------------------------------------------------------------------------
+
+    def hot(self, tenant: str) -> dict[bytes, Hot]:
+        """Trace id → the session last named in it: a cache, to be trusted only where `wire` agrees."""
+        return self._hot.setdefault(tenant, {})
+
+    def named(self, owner: Owner, trace: bytes, head: bytes, wire: bytes, now_ms: int) -> int:
+        """An item of this trace (b"": of none) names this session. Returns its slot, or SAMPLED_OUT.
+
+        `head` and `wire` are remembered for the next item of the trace, see `Hot`.
+        """
+        digest = owner.digest
+        if not kept(digest, self.policy.rate):
+            if trace:
+                self.hot(owner.tenant)[trace] = Hot(SAMPLED_OUT, 0, wire, head)
+                self._drop_parked(owner.tenant, trace, now_ms)
+            return SAMPLED_OUT
+        slot = self._open(digest, Kind.SESSION, now_ms)
+        if trace:
+            self._link(owner.tenant, trace, slot, now_ms)
+            self.hot(owner.tenant)[trace] = Hot(slot, self.index.generation[slot], wire, head)
+        return slot
+
+    def unnamed(self, tenant: str, trace: bytes, resource_name: str | None, now_ms: int) -> int:
+        """An item of this trace that names no session. Returns the trace's slot, or SAMPLED_OUT."""
+        key = (tenant, trace)
+        links = self._live_links(key)
+        owner = Owner(Kind.TRACE, trace.hex(), tenant)
+        digest = owner.digest
+        slot = self.index.find(digest)
+        if slot is None:
+            if not links:
+                seen = self.hot(tenant).get(trace) or self._warm.get(tenant, {}).get(trace)
+                if seen is not None and seen.slot == SAMPLED_OUT:
+                    return SAMPLED_OUT
+            slot = self._open(digest, Kind.TRACE, now_ms)
+            for session in links:
+                self._parking.attach(session, slot)
+        for session in links:
+            self._touch(session, now_ms)
+        if resource_name is not None and not links:
+            session = self._open(Owner(Kind.SESSION, resource_name, tenant).digest, Kind.SESSION, now_ms)
+            self._link_weakly(key, slot, session, now_ms)
+        return slot
+
+    def ended(self, slot: int, now_ms: int) -> None:
+        """An end marker for this session was seen. In a trace's rows it speaks for the sessions that read it."""
+        for reader in self._parking.readers(slot):
+            self.ended(reader, now_ms)
+        if not self.index.ended_ms[slot]:
+            self.index.ended_ms[slot] = now_ms
+            self._row(slot, RowType.ENDED, (), now_ms)
+            self._file(slot, now_ms + self.policy.settle_ms)
+
+    def _open(self, digest: Digest, kind: Kind, now_ms: int) -> int:
+        slot = self.index.find(digest)
+        if slot is None:
+            slot = self.index.add(digest, kind, now_ms)
+            self._file(slot, self._due_ms(slot))
+        else:
+            self._touch(slot, now_ms)
+        return slot
+
+    def _touch(self, slot: int, now_ms: int) -> None:
+        self.index.last_ms[slot] = now_ms
+        if self.index.state[slot] != State.OPEN:
+            self.index.state[slot] = State.OPEN
+            self.index.first_ms[slot] = now_ms
+            self._file(slot, self._due_ms(slot))
+
+    # -- traces and sessions ------------------------------------------------------------------------------------
+
+    def _live_links(self, key: tuple[str, bytes]) -> list[int]:
+        refs = self._traces.get(key)
+        if refs is None:
+            return []
+        return [slot for ref in refs if (slot := self.index.slot(ref)) is not None]
+
+    def _link(self, tenant: str, trace: bytes, session: int, now_ms: int) -> None:
+        key, ref = (tenant, trace), self.index.ref(session)
+        refs = self._traces.get(key, ())
+        if ref in refs:
+            return
+        alive = tuple(old for old in refs if self.index.slot(old) is not None)
+        self._traces[key] = (*alive, ref)
+        self._write_link(key, session, weak=False, now_ms=now_ms)
+        self._attach(key, session)
+
+    def _attach(self, key: tuple[str, bytes], session: int) -> None:
+        """If something is parked under this trace, let the session read it, and a merely weak session no longer."""
+        parked = self.index.find(Owner(Kind.TRACE, key[1].hex(), key[0]).digest)
+        if parked is None:
+            return
+        weak = self._weak.pop(key, None)
+        if weak is not None and (former := self.index.slot(weak)) is not None and former != session:
+            self._parking.detach(former, parked)
+        self._parking.attach(session, parked)
+
+    def _link_weakly(self, key: tuple[str, bytes], parked: int, session: int, now_ms: int) -> None:
+        """Only the resource names the session. Of two such names the smaller digest wins, whoever came last."""
+        former = self._weak.get(key)
+        if former is not None and (old := self.index.slot(former)) is not None:
+            if self.index.digest(old) <= self.index.digest(session):
+                return
+            self._parking.detach(old, parked)
+        self._weak[key] = self.index.ref(session)
+        self._parking.attach(session, parked)
+        self._write_link(key, session, weak=True, now_ms=now_ms)
+
+    def _write_link(self, key: tuple[str, bytes], session: int, *, weak: bool, now_ms: int) -> None:
+        value = names(Owner(Kind.TRACE, key[1].hex(), key[0]))
+        row = self._row(session, RowType.LINK, (value,), now_ms, flags=int(weak))
+        self.index.first_row[session] = min(self.index.first_row[session], row)
+
+    def _drop_parked(self, tenant: str, trace: bytes, now_ms: int) -> None:
+        """The trace turned out to belong to a session that is not in the sample."""
+        parked = self.index.find(Owner(Kind.TRACE, trace.hex(), tenant).digest)
+        if parked is not None and not self._parking.readers(parked):
+            self._forget(parked, now_ms)
+
+    # -- time ---------------------------------------------------------------------------------------------------
+
+    def _due_ms(self, slot: int) -> int:
+        index, policy = self.index, self.policy
+        if index.state[slot] == State.LINGERING:
+            return index.closed_ms[slot] + policy.late_window_ms
+        due = min(index.last_ms[slot] + policy.idle_ms, index.first_ms[slot] + policy.max_age_ms)
+        if index.ended_ms[slot]:
+            due = min(due, index.last_ms[slot] + policy.settle_ms)
+        return 0 if self._too_large(slot) else due
+
+    def _file(self, slot: int, due_ms: int) -> None:
+        """Look at this session at that time. A session may be filed more than once; early looks do no harm."""
+        self._wheel.file(self.index.ref(slot), due_ms)
+
+    def due(self, now_ms: int) -> list[tuple[Ref, str]]:
+        """What to close now, with the reason. Sessions judged long enough ago are forgotten on the way."""
+        self._cool(now_ms)
+        found: dict[Ref, str] = {}
+        for ref in self._wheel.take(now_ms):
+            slot = self.index.slot(ref)
+            if slot is None or ref in found or self.index.state[slot] == State.CLOSED:
+                continue
+            due_ms = self._due_ms(slot)
+            if due_ms > now_ms:
+                self._file(slot, due_ms)
+            elif self.index.state[slot] == State.LINGERING:
+                self._forget(slot, now_ms)
+            elif (reason := self._reason(slot, now_ms)) is not None:
+                found[ref] = reason
+        return list(found.items())
+
+    def _reason(self, slot: int, now_ms: int) -> str | None:
+        """Why the session closes now; None when it is a trace that follows the sessions that read it."""
+        index, policy = self.index, self.policy
+        if index.kind[slot] == Kind.TRACE and self._parking.readers(slot):
+            self._file(slot, now_ms + policy.idle_ms)
+            return None
+        if self._too_large(slot):
+            return "max_size"
+        if index.ended_ms[slot] and index.last_ms[slot] + policy.settle_ms <= now_ms:
+            return "end_marker"
+        return "max_age" if index.first_ms[slot] + policy.max_age_ms <= now_ms else "idle"
+
+    def _cool(self, now_ms: int) -> None:
+        """Forget traces not seen for a while: two generations, the older dropped when the younger is old enough."""
+        if now_ms - self._cooled_ms >= max(self.policy.idle_ms, 60_000):
+            self._warm, self._hot, self._cooled_ms = self._hot, {}, now_ms
+
+    # -- closing ------------------------------------------------------------------------------------------------
+
+    def close(self, ref: Ref, reason: str, now_ms: int) -> Claim | None:
+        """Close a session. None when there is nothing to judge: not in the sample, nothing was left to it, or it is
+        not open any more."""
+        index = self.index
+        slot = index.slot(ref)
+        if slot is None or index.state[slot] != State.OPEN:
+            return None
+        sampled = kept(index.digest(slot), self.policy.rate)
+        wanted = sampled and (index.kind[slot] == Kind.SESSION or self.policy.trace_is_session)
+        if not wanted or not self._heads(slot):
+            self._forget(slot, now_ms)
+            return None
+        index.revision[slot] += 1
+        index.state[slot] = State.CLOSED
+        index.closed_ms[slot] = now_ms
+        index.items[slot] = index.size[slot] = 0  # max_size counts what comes after a closing anew
+        value = closing(index.revision[slot], self.policy.rate, reason)
+        row = self._row(slot, RowType.CLOSED, (value,), now_ms)
+        return self.claim(slot, index.revision[slot], reason, now_ms, self.policy.rate, row)
+
+    def claim(self, slot: int, revision: int, reason: str, closed_ms: int, probability: float, upto: int) -> Claim:
+        """What is to be judged in this closing, whose CLOSED row has the number `upto`."""
+        others = {
+            self.index.last_row[reader]
+            for trace in self._parking.traces(slot)
+            for reader in self._parking.readers(trace)
+            if reader != slot
+        }
+        return Claim(
+            self.index.digest(slot),
+            Kind(self.index.kind[slot]),
+            revision,
+            reason,
+            closed_ms,
+            probability,
+            upto,
+            tuple(self._heads(slot)),
+            tuple(sorted(others - {NO_ROW})),
+        )
+
+    def _heads(self, slot: int) -> list[int]:
+        slots = (slot, *self._parking.traces(slot))
+        return [row for owner in slots if (row := self.index.last_row[owner]) != NO_ROW]
+
+    def finished(self, digest: Digest, revision: int, now_ms: int) -> None:
+        """The verdicts of this revision are durable."""
+        slot = self.index.find(digest)
+        if slot is None:
+            return
+        self._row(slot, RowType.DONE, (), now_ms, flags=revision)
+        if self.index.state[slot] == State.CLOSED and self.index.revision[slot] == revision:
+            self.index.state[slot] = State.LINGERING
+            self._file(slot, self._due_ms(slot))
+
+    def _forget(self, slot: int, now_ms: int) -> None:
+        """Free a session, and the traces that nobody else reads."""
+        for gone in (*self._parking.forget(slot), slot):
+            self._parking.forget(gone)
+            self._row(gone, RowType.FORGOTTEN, (), now_ms)
+            self.index.free(gone)
+        self._stale_links += 1
+        if self._stale_links > 1000 and self._stale_links * 2 > len(self.index):
+            self._sweep_links()
+
+    def _sweep_links(self) -> None:
+        alive = self.index.slot
+        self._traces = {
+            key: live for key, refs in self._traces.items() if (live := tuple(r for r in refs if alive(r) is not None))
+        }
+        self._weak = {key: ref for key, ref in self._weak.items() if alive(ref) is not None}
+        self._stale_links = 0
+
+    # -- recovery -----------------------------------------------------------------------------------------------
+
+    def recover(self, rows: Iterable[tuple[RowKey, bytes]], last_row: int, now_ms: int) -> list[Claim]:
+        """Build the book from the journal's rows, in order; values are needed of LINK and CLOSED rows only.
+
+        Idle times start anew, for senders may have been waiting for us. Returns the closings still to be judged.
+        """
+        self._clear(now_ms, last_row + 1)
+        links: dict[Digest, list[tuple[Owner, bool]]] = {}
+        undone: dict[Digest, dict[int, tuple[str, int, float, int]]] = {}
+        for key, value in rows:
+            match key.type:
+                case RowType.TELEMETRY:
+                    slot = self._recovered(key)
+                    self.index.state[slot] = State.OPEN
+                    self.index.append(slot, key.row, key.items, key.size, key.at_ms)
+                case RowType.LINK:
+                    slot = self._recovered(key)
+                    self.index.first_row[slot] = min(self.index.first_row[slot], key.row)
+                    links.setdefault(key.digest, []).append((split_names(value, Kind.TRACE)[0], bool(key.flags)))
+                case RowType.ENDED:
+                    self.index.ended_ms[self._recovered(key)] = key.at_ms
+                case RowType.CLOSED:
+                    slot = self._recovered(key)
+                    revision, probability, reason = split_closing(value)
+                    self.index.revision[slot], self.index.closed_ms[slot] = revision, key.at_ms
+                    self.index.state[slot] = State.CLOSED
+                    undone.setdefault(key.digest, {})[revision] = (reason, key.at_ms, probability, key.row)
+                case RowType.DONE:
+                    slot = self._recovered(key)
+                    undone.get(key.digest, {}).pop(key.flags, None)
+                    if self.index.state[slot] == State.CLOSED and self.index.revision[slot] == key.flags:
+                        self.index.state[slot] = State.LINGERING
+                case RowType.FORGOTTEN:
+                    links.pop(key.digest, None)
+                    undone.pop(key.digest, None)
+                    if (gone := self.index.find(key.digest)) is not None:
+                        self.index.free(gone)
+        self._relink(links)
+        for slot in self.index.slots():
+            if self.index.state[slot] == State.OPEN:
+                self.index.last_ms[slot] = now_ms
+            self._file(slot, self._due_ms(slot))
+        return self._claims(undone)
+
+    def _recovered(self, key: RowKey) -> int:
+        slot = self.index.find(key.digest)
+        return self.index.add(key.digest, key.kind, key.at_ms) if slot is None else slot
+
+    def _relink(self, links: dict[Digest, list[tuple[Owner, bool]]]) -> None:
+        for digest, traces in links.items():
+            session = self.index.find(digest)
+            if session is None:
+                continue
+            for trace, weak in traces:
+                key = (trace.tenant, bytes.fromhex(trace.name))
+                parked = self.index.find(trace.digest)
+                if not weak:
+                    self._traces[key] = (*self._traces.get(key, ()), self.index.ref(session))
+                    self._attach(key, session)
+                elif parked is not None and key not in self._traces:
+                    self._weak[key] = self.index.ref(session)
+                    self._parking.attach(session, parked)
+
+    def _claims(self, undone: dict[Digest, dict[int, tuple[str, int, float, int]]]) -> list[Claim]:
+        claims = [
+            self.claim(slot, revision, reason, closed_ms, probability, row)
+            for digest, closings in undone.items()
+            if (slot := self.index.find(digest)) is not None
+            for revision, (reason, closed_ms, probability, row) in closings.items()
+        ]
+        return sorted(claims, key=lambda claim: claim.upto)
+
+    # -- figures ------------------------------------------------------------------------------------------------
+
+    def open_sessions(self) -> int:
+        return self.index.state.count(State.OPEN)
+
+    def oldest_needed(self) -> int:
+        """Rows below this one are needed by nobody."""
+        return min(self.index.oldest_needed(), self._next_row)

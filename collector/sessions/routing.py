@@ -1,0 +1,289 @@
+"""Which rows of the journal does a request become? The hot path: span content is neither decoded nor copied here
+unless it is kept.
+
+For each item the session id is read exactly: from a parse that leaves attribute values alone (`wire.proto`), or, when
+the item's trace was seen before, by finding the attribute's key and comparing what follows, byte for byte, with how
+the trace's session is spelled there. Text inside a prompt can look like an attribute; all it can ever do is to agree
+with the session its trace already has, so it cannot move telemetry into another session.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from google.protobuf.message import DecodeError
+
+from collector.errors import Malformed
+from collector.journal.rows import Row, Signal, names, signal_flags
+from collector.otlp.envelope import ScopeGroup, embedded, encode_varint, walk, wrap
+from collector.otlp.wire_pb2 import RecordHead, ResourceHead, ScopeHead, SpanHead
+from collector.sessions.book import SAMPLED_OUT, SessionBook
+from collector.sessions.keys import SESSION_ID, Kind, Owner, RawAttributes, is_set, named_by, text_of
+
+_NO_TRACE = bytes(16)
+_NO_SPAN = bytes(8)
+_SESSION_KEY = SESSION_ID.encode()
+_TRACE_ID_FIRST = b"\x0a\x10"  # field 1, 16 bytes: how every known encoder begins a span
+_EVENT_NAME = "event.name"
+_SESSION_START = "session.start"
+_PREVIOUS_ID = "session.previous_id"
+_CACHED_RESOURCES = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What in the telemetry means more than telemetry. `own_scope`: ours, never to be judged."""
+
+    own_scope: str = "spanjudge"
+    own_service: str = "spanjudge"
+    names: tuple[str, ...] = (SESSION_ID,)
+    end_events: tuple[str, ...] = ("session.end",)
+    end_attributes: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Routed:
+    """What became of a request's items: received = kept + sampled_out + own + no_session + rejected."""
+
+    rows: list[Row] = field(default_factory=list)
+    size: int = 0
+    received: int = 0
+    kept: int = 0
+    sampled_out: int = 0
+    own: int = 0
+    no_session: int = 0
+    rejected: int = 0
+    cause: str = ""
+
+    def reject(self, cause: str) -> None:
+        self.rejected += 1
+        self.cause = self.cause or cause
+
+
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """What a resource says of the items in it."""
+
+    session: str | None
+    own: bool
+
+
+@dataclass(slots=True)
+class _Part:
+    """What of one request goes to one session or trace: the row it will become."""
+
+    head: bytes
+    items: list[bytes] = field(default_factory=list)
+    """of the group being read"""
+    body: list[bytes] = field(default_factory=list)
+    """finished groups"""
+    count: int = 0
+    ended: bool = False
+
+
+class Router:
+    """Turns requests into rows, keeping the book as it goes."""
+
+    def __init__(self, book: SessionBook, marks: Marks) -> None:
+        self._book = book
+        self._marks = marks
+        self._end_events = frozenset(marks.end_events)
+        self._needles = tuple(name.encode() for name in (*marks.end_events, *marks.end_attributes))
+        self._around_cache: dict[tuple[bytes, bytes], _Around] = {}
+
+    def route(self, signal: Signal, request: bytes, tenant: str, now_ms: int) -> Routed:
+        """`request` is an uncompressed Export{Trace,Logs}ServiceRequest. Raises `Malformed`, nothing kept, when its
+        envelope is broken; a bad item in a good envelope is rejected alone."""
+        groups = [(group, self._around(group)) for group in walk(request)]
+        routed = Routed()
+        parts: dict[int, _Part] = {}
+        place = self._spans if signal == "traces" else self._records
+        for group, around in groups:
+            routed.received += len(group.items)
+            if around.own:
+                routed.own += len(group.items)
+                continue
+            place(request, group, around, tenant, parts, routed, now_ms)
+            for part in parts.values():
+                if part.items:
+                    part.count += len(part.items)
+                    part.body.append(wrap(group.resource, group.scope, part.items))
+                    part.items = []
+        flags = signal_flags(signal)
+        for slot, part in parts.items():
+            routed.kept += part.count
+            self._book.telemetry(slot, part.head, part.body, part.count, flags, now_ms)
+            if part.ended:
+                self._book.ended(slot, now_ms)
+        routed.rows, routed.size = self._book.take_rows()
+        return routed
+
+    def _spans(
+        self,
+        request: bytes,
+        group: ScopeGroup,
+        around: _Around,
+        tenant: str,
+        parts: dict[int, _Part],
+        routed: Routed,
+        now_ms: int,
+    ) -> None:
+        hot = self._book.hot(tenant)
+        generation = self._book.index.generation
+        find, startswith, known_of = request.find, request.startswith, hot.get
+        sampled_out = 0
+        for start, body, end in group.items:
+            if startswith(_TRACE_ID_FIRST, body):
+                known = known_of(request[body + 2 : body + 18])
+                if known is not None:
+                    at = find(_SESSION_KEY, body, end)
+                    if at >= 0 and startswith(known.wire, at) and at + len(known.wire) <= end:
+                        slot = known.slot
+                        if slot == SAMPLED_OUT:
+                            sampled_out += 1
+                            continue
+                        if generation[slot] == known.generation:
+                            part = parts.get(slot)
+                            if part is None:
+                                part = parts[slot] = _Part(known.head)
+                            part.items.append(request[start:end])
+                            if self._needles and self._may_end(request, body, end):
+                                part.ended |= self._span_ends(SpanHead.FromString(request[body:end]))
+                            continue
+            self._span_exactly(request, (start, body, end), around, tenant, parts, routed, now_ms)
+        routed.sampled_out += sampled_out
+
+    def _span_exactly(
+        self,
+        request: bytes,
+        item: tuple[int, int, int],
+        around: _Around,
+        tenant: str,
+        parts: dict[int, _Part],
+        routed: Routed,
+        now_ms: int,
+    ) -> None:
+        start, body, end = item
+        try:
+            span = SpanHead.FromString(request[body:end])
+        except DecodeError:
+            routed.reject(f"a span of {end - body} bytes cannot be decoded")
+            return
+        trace = span.trace_id
+        if len(trace) != 16 or trace == _NO_TRACE:
+            routed.reject(f"a span has a trace id of {len(trace)} bytes, 16 that are not all zero expected")
+            return
+        if len(span.span_id) != 8 or span.span_id == _NO_SPAN:
+            routed.reject(f"a span has a span id of {len(span.span_id)} bytes, 8 that are not all zero expected")
+            return
+        name = named_by(span.attributes, self._marks.names)
+        part = self._part(name, trace, around, tenant, parts, now_ms)
+        if part is None:
+            routed.sampled_out += 1
+            return
+        part.items.append(request[start:end])
+        if self._needles and self._may_end(request, body, end):
+            part.ended |= self._span_ends(span)
+
+    def _records(
+        self,
+        request: bytes,
+        group: ScopeGroup,
+        around: _Around,
+        tenant: str,
+        parts: dict[int, _Part],
+        routed: Routed,
+        now_ms: int,
+    ) -> None:
+        for start, body, end in group.items:
+            try:
+                record = RecordHead.FromString(request[body:end])
+            except DecodeError:
+                routed.reject(f"a log record of {end - body} bytes cannot be decoded")
+                continue
+            trace = record.trace_id if len(record.trace_id) == 16 and record.trace_id != _NO_TRACE else b""
+            name = named_by(record.attributes, self._marks.names)
+            if name is None and not trace:
+                name = around.session
+                if name is None:
+                    routed.no_session += 1
+                    continue
+            part = self._part(name, trace, around, tenant, parts, now_ms)
+            if part is None:
+                routed.sampled_out += 1
+                continue
+            part.items.append(request[start:end])
+            event = record.event_name.decode("utf-8", "replace") or _text(record.attributes, _EVENT_NAME)
+            part.ended |= event in self._end_events or self._has_end_attribute(record.attributes)
+            if event == _SESSION_START and (previous := _text(record.attributes, _PREVIOUS_ID)):
+                self._end_previous(previous, tenant, now_ms)
+
+    def _part(
+        self,
+        name: str | None,
+        trace: bytes,
+        around: _Around,
+        tenant: str,
+        parts: dict[int, _Part],
+        now_ms: int,
+    ) -> _Part | None:
+        """Where an item goes that names this session (or none); None when that session is not in the sample."""
+        if name is not None:
+            owner = Owner(Kind.SESSION, name, tenant)
+            head = names(owner)
+            slot = self._book.named(owner, trace, head, _spelled(name), now_ms)
+        else:
+            head = names(Owner(Kind.TRACE, trace.hex(), tenant))
+            slot = self._book.unnamed(tenant, trace, around.session, now_ms)
+        if slot == SAMPLED_OUT:
+            return None
+        part = parts.get(slot)
+        if part is None:
+            part = parts[slot] = _Part(head)
+        return part
+
+    def _around(self, group: ScopeGroup) -> _Around:
+        """What resource and scope say. The same few come again and again, so they are remembered by their bytes."""
+        key = (group.resource, group.scope)
+        known = self._around_cache.get(key)
+        if known is None:
+            try:
+                attributes = ResourceHead.FromString(embedded(group.resource, 1)).attributes
+                scope = ScopeHead.FromString(embedded(group.scope, 1)).name
+            except DecodeError as error:
+                raise Malformed(f"a resource or scope cannot be decoded: {error}") from error
+            own = scope.decode("utf-8", "replace") == self._marks.own_scope
+            own = own or _text(attributes, "service.name") == self._marks.own_service
+            known = _Around(named_by(attributes, self._marks.names), own)
+            if len(self._around_cache) >= _CACHED_RESOURCES:
+                self._around_cache.clear()
+            self._around_cache[key] = known
+        return known
+
+    def _may_end(self, request: bytes, body: int, end: int) -> bool:
+        return any(request.find(needle, body, end) >= 0 for needle in self._needles)
+
+    def _span_ends(self, span: SpanHead) -> bool:
+        """A cheap look has found the text of an end marker somewhere in the span: is it really one?"""
+        events = (event.name.decode("utf-8", "replace") for event in span.events)
+        return any(event in self._end_events for event in events) or self._has_end_attribute(span.attributes)
+
+    def _has_end_attribute(self, attributes: RawAttributes) -> bool:
+        return any(name in attributes and is_set(attributes[name]) for name in self._marks.end_attributes)
+
+    def _end_previous(self, session: str, tenant: str, now_ms: int) -> None:
+        slot = self._book.index.find(Owner(Kind.SESSION, session, tenant).digest)
+        if slot is not None:
+            self._book.ended(slot, now_ms)
+
+
+def _spelled(name: str) -> bytes:
+    """`session.id` = `name` as encoders write it, from the key's text on. An encoder that writes it otherwise loses
+    nothing but speed."""
+    text = name.encode()
+    value = b"\x0a" + encode_varint(len(text)) + text
+    return _SESSION_KEY + b"\x12" + encode_varint(len(value)) + value
+
+
+def _text(attributes: RawAttributes, name: str) -> str | None:
+    return text_of(attributes[name]) if name in attributes else None
