@@ -1,0 +1,99 @@
+"""The admin pages: /metrics for Prometheus, /livez and /readyz for whoever restarts and routes, / to find them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from html import escape
+from typing import TypeAlias
+
+import structlog
+from prometheus_client.exposition import choose_encoder
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from collector.metrics import Metrics
+
+Check: TypeAlias = Callable[[], Awaitable[str | None]]
+"""Why this part cannot work just now, None when it can."""
+
+CHECK_SECONDS = 2.0
+"""A check that has not answered by then counts as failed: the prober would give up soon after."""
+
+_PAGES = {
+    "/metrics": "metrics, for Prometheus",
+    "/livez": "does the process answer?",
+    "/readyz": "can it take telemetry, and if not, why?",
+}
+
+_log = structlog.get_logger(__name__)
+
+
+async def _nothing() -> None:
+    return
+
+
+def admin_app(
+    metrics: Metrics,
+    checks: Mapping[str, Check],
+    refresh: Callable[[], Awaitable[None]] = _nothing,
+    pages: Mapping[str, str] | None = None,
+    check_s: float = CHECK_SECONDS,
+) -> Starlette:
+    """The ASGI application. `checks` by name decide readiness; `refresh` runs before each scrape, to set gauges;
+    `pages` (path → what it is) are listed at / beside ours. What `checks` and `refresh` raise is reported, not
+    passed on."""
+    listed = {**_PAGES, **(pages or {})}
+
+    async def scrape(request: Request) -> Response:
+        try:
+            await refresh()
+        except Exception:  # a scrape with older gauges is worth more than none  # noqa: BLE001
+            _log.exception("gauges_not_refreshed")
+        # Only OpenMetrics carries exemplars, so the format is the scraper's to choose.
+        encode, content_type = choose_encoder(request.headers.get("accept", ""))
+        return Response(encode(metrics.registry), headers={"content-type": content_type})
+
+    async def live(_: Request) -> Response:
+        return PlainTextResponse("ok\n")
+
+    async def ready(_: Request) -> Response:
+        reasons = dict(
+            zip(checks, await asyncio.gather(*(_reason(check, check_s) for check in checks.values())), strict=True)
+        )
+        failing = any(reasons.values())
+        body = {
+            "ready": not failing,
+            "checks": {name: {"ok": reason is None, "reason": reason} for name, reason in reasons.items()},
+        }
+        return JSONResponse(body, status_code=503 if failing else 200)
+
+    async def index(_: Request) -> Response:
+        links = "".join(
+            f'<li><a href="{escape(path)}">{escape(path)}</a> &ndash; {escape(purpose)}</li>'
+            for path, purpose in listed.items()
+        )
+        return HTMLResponse(f"<!doctype html><title>SpanJudge</title><h1>SpanJudge</h1><ul>{links}</ul>")
+
+    return Starlette(
+        routes=[
+            Route("/", index),
+            Route("/metrics", scrape),
+            Route("/livez", live),
+            Route("/readyz", ready),
+        ]
+    )
+
+
+async def _reason(check: Check, within_s: float) -> str | None:
+    try:
+        async with asyncio.timeout(within_s):
+            reason = await check()
+    except TimeoutError:
+        return f"no answer within {within_s:g} s"
+    except Exception as error:  # noqa: BLE001 - a check that breaks is a part that does not work
+        return f"{type(error).__name__}: {error}"
+    # An empty reason would read as none.
+    return None if reason is None else reason or "no reason given"
