@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from extractors.conventions import genai
-from extractors.harnesses import strands
+from extractors.harnesses import claude_code, strands
 from extractors.spans import Session
 from extractors.trajectory import Trajectory
 
@@ -26,7 +26,7 @@ class Extractor(Protocol):
         """What the agent did. Called only for a session it recognizes."""
 
 
-HARNESSES: tuple[Extractor, ...] = (strands,)
+HARNESSES: tuple[Extractor, ...] = (claude_code, strands)
 """Exactly one may recognize a session, so their order never decides."""
 
 CONVENTIONS: tuple[Extractor, ...] = (genai,)
