@@ -41,11 +41,13 @@ CATALOG_TOOLS: Final = ("list_skills", "search_skills")
 TRAILER_HEADS: Final = ("Location:", "Allowed tools:", "Compatibility:", "Available resources:")
 """How a harness's own lines begin, after a rule at the end of a skill's text."""
 
+_PAYLOADS: Final = ("instructions", "content", "output", "text", "response", "result")
 _FAILED_STATUSES: Final = frozenset({"error", "errored", "fail", "failed", "failure", "cancelled", "canceled"})
 _REFUSAL: Final = re.compile(
     r"(?:error: ?)?(?:skill_name is required"
     r"|skill (?:'[^'\n]*'|\"[^\"\n]*\"|[\w.:-]+) (?:is |was )?not found"
-    r"|(?:unknown|unrecogni[sz]ed|no such) skill\b)",
+    r"|(?:unknown|unrecogni[sz]ed|no such) skill\b"
+    r"|tool (?:call|use)(?: invocation)? (?:was |has been )?(?:rejected|denied|cancelled|canceled)\b)",
     re.IGNORECASE,
 )
 _ACKNOWLEDGEMENT: Final = re.compile(
@@ -60,10 +62,11 @@ _CATALOG_HEADING: Final = "### available skills"
 
 
 def catalog(text: str) -> tuple[Skill, ...] | None:
-    """The skills a prompt offers; () when it has a catalog without entries, None when it has no catalog.
+    """The skills that a prompt or a listing tool offers; () for an empty catalog, None when there is no catalog.
 
     Reads `<available_skills>` with `<skill>` elements, else the Markdown section `### Available skills`.
     """
+    text = payload(text, bare=text)
     found = _xml_catalog(text)
     return found if found is not None else _markdown_catalog(text)
 
@@ -165,11 +168,17 @@ def refusal_in(text: str, name: str | None = None) -> str | None:
 
 def body_in(text: str) -> str | None:
     """The skill's instructions in a tool's text, harness trailer removed; None when it holds none."""
-    document = _object_in(text)
-    if document is not None:
-        text = next((part for key in ("instructions", "content") if isinstance(part := document.get(key), str)), "")
-    body = without_trailer(text).strip()
+    body = without_trailer(payload(text, bare="")).strip()
     return None if not body or is_acknowledgement(body) or is_refusal(body) else body
+
+
+def payload(text: str, bare: str) -> str:
+    """The text inside a tool result that is a JSON object around it; `bare` for an object without any. Other text
+    is returned as it is."""
+    document = _object_in(text)
+    if document is None:
+        return text
+    return next((inner for key in _PAYLOADS if isinstance(inner := document.get(key), str)), bare)
 
 
 def without_trailer(text: str) -> str:
@@ -239,15 +248,17 @@ _LOAD_OUTCOMES: Final = {
 
 
 def _refusal_of(call: ToolCall, name: str | None) -> str | None:
-    text = call.error if call.error is not None else call.result
-    return None if text is None else refusal_in(text, name) or text
+    """The harness's own words: its result's before an error code."""
+    texts = [text for text in (call.result, call.error) if text is not None]
+    told = next((refusal for text in texts if (refusal := refusal_in(text, name)) is not None), None)
+    return told if told is not None else next(iter(reversed(texts)), None)
 
 
 def _by_file(call: ToolCall, path: str) -> SkillInvocation | None:
     """A read that failed or gave nothing loaded no skill: the agent only looked for a file."""
     if call.outcome is not CallOutcome.OK or not call.result or not call.result.strip():
         return None
-    body = without_line_numbers(call.result).strip()
+    body = without_line_numbers(payload(call.result, bare=call.result)).strip()
     name = name_of_file(path, body)
     if name is None:
         return None

@@ -12,19 +12,19 @@ from dataclasses import dataclass, replace
 
 from extractors import attributes as at
 from extractors.anchors import Anchor
-from extractors.conventions.genai_calls import declared_skills, failure_text, tool_calls
-from extractors.conventions.genai_content import CONTENT_EVENTS, EXCEPTION, all_definitions, unreadable
-from extractors.conventions.genai_spans import WORKFLOW, Layout, Placed, layout_of, operation
+from extractors.conventions.genai_calls import declared_skills, tool_calls
+from extractors.conventions.genai_content import CONTENT_EVENTS, all_definitions, unreadable
+from extractors.conventions.genai_failures import failure_text, failures, has_failed
+from extractors.conventions.genai_spans import Layout, Placed, layout_of, operation
 from extractors.conventions.genai_turns import Turns, turns_of
 from extractors.messages import ASSISTANT_ROLES
 from extractors.skill_signals import catalog, invocations, lists_skills, with_refusals
 from extractors.skills import Skill, SkillInvocation
-from extractors.spans import Session, Span, StatusCode, Value
+from extractors.spans import Session, Value
 from extractors.trajectory import (
     ROOT_AGENT,
     Agent,
     CallOutcome,
-    Failure,
     Step,
     ToolCall,
     ToolDefinition,
@@ -41,11 +41,12 @@ class Habits:
     """What a harness does beyond the convention.
 
     `spans_every_call`: it makes an `execute_tool` span for every call it runs, so that an answered call without
-    one was refused before it ran.
+    one was refused before it ran. `no_tools`: names of `execute_tool` spans that stand for no call of their own.
     """
 
     harness: str = NAME
     spans_every_call: bool = False
+    no_tools: frozenset[str] = frozenset({"(merged tools)"})
 
 
 PLAIN = Habits()
@@ -67,7 +68,7 @@ def read(session: Session, habits: Habits) -> Trajectory:
     """What the agent did, by the convention and the habits of its harness."""
     layout = layout_of(session)
     turns = turns_of(layout)
-    calls = with_refusals(tool_calls(layout, turns, habits.spans_every_call))
+    calls = with_refusals(tool_calls(layout, turns, habits.spans_every_call, habits.no_tools))
     steps = tuple(_step(placed, turns) for placed in layout.exchanges)
     loads = invocations(calls, {ref: _declared(placed) for ref, placed in declared_skills(layout).items()})
     catalogs = {agent: _catalog_of(agent, layout, calls) for agent in _agent_ids(layout, calls)}
@@ -89,7 +90,7 @@ def read(session: Session, habits: Habits) -> Trajectory:
         answer,
         answer_anchor,
         tuple(replace(_agent(agent, layout), offered_skills=catalogs[agent][0]) for agent in catalogs),
-        _failures(layout),
+        failures(layout),
         _versions(layout, definitions, loads),
         _root_anchor(layout, session),
         notes=tuple(_notes(layout, calls, habits)),
@@ -112,7 +113,7 @@ def _step(placed: Placed, turns: Turns) -> Step:
         next(iter((*_finish_reasons(attributes.get(at.FINISH_REASONS)), *reasons)), None),
         _first_integer(placed, at.INPUT_TOKENS, at.PROMPT_TOKENS),
         _first_integer(placed, at.OUTPUT_TOKENS, at.COMPLETION_TOKENS),
-        (failure_text(placed) or "error") if _has_failed(placed) else None,
+        (failure_text(placed) or "error") if has_failed(placed) else None,
         turns.index(placed),
     )
 
@@ -127,12 +128,6 @@ def _finish_reasons(value: Value) -> Sequence[str]:
 
 def _first_integer(placed: Placed, *keys: str) -> int | None:
     return next((found for key in keys if (found := at.integer(placed.attributes, key)) is not None), None)
-
-
-def _has_failed(placed: Placed) -> bool:
-    by_span = placed.span is not None and placed.span.status is StatusCode.ERROR
-    by_record = any(record.event_name == EXCEPTION for record in placed.records)
-    return by_span or by_record or at.ERROR_TYPE in placed.attributes
 
 
 def _declared(placed: Placed) -> Skill:
@@ -219,34 +214,6 @@ def _asks_for_tools(step: Step, layout: Layout) -> bool:
 def _last_said(placed: Placed) -> str | None:
     said = [message for message in placed.content.outputs or () if message.role in ASSISTANT_ROLES]
     return said[-1].text.strip() if said and not said[-1].calls else None
-
-
-def _failures(layout: Layout) -> tuple[Failure, ...]:
-    """Model requests that failed, and agents that failed for another reason than such a request."""
-    requests = [_failure(placed) for placed in layout.exchanges if _has_failed(placed)]
-    told = {failure.message for failure in requests}
-    agents = [_failure(placed) for placed in layout.agent_spans if _has_failed(placed)]
-    workflows = [_span_failure(span) for span in layout.tree.spans.values() if operation(span) == WORKFLOW]
-    for failure in (*agents, *(failure for failure in workflows if failure is not None)):
-        if failure.message not in told:
-            told.add(failure.message)
-            requests.append(failure)
-    return tuple(sorted(requests, key=lambda failure: (failure.time_ns, failure.anchor.ref)))
-
-
-def _failure(placed: Placed) -> Failure:
-    carriers = [placed.attributes, *(record.attributes for record in placed.records)]
-    carriers += [event.attributes for event in placed.span.events] if placed.span is not None else []
-    named = (at.text(carrier, key) for key in (at.ERROR_TYPE, at.EXCEPTION_TYPE) for carrier in carriers)
-    kind = next((name for name in named if name), "error")
-    return Failure(kind, failure_text(placed), placed.anchor, placed.agent, placed.end_ns)
-
-
-def _span_failure(span: Span) -> Failure | None:
-    if span.status is not StatusCode.ERROR and at.ERROR_TYPE not in span.attributes:
-        return None
-    kind = at.text(span.attributes, at.ERROR_TYPE) or "error"
-    return Failure(kind, span.status_message or kind, span_anchor(span), ROOT_AGENT, span.end_ns)
 
 
 def _versions(

@@ -7,11 +7,12 @@ without one, the span tree and the tool's name do.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from extractors import attributes as at
 from extractors.conventions.genai_content import CHOICE, DETAILS, ContentEvent, content_in, log_events
+from extractors.conventions.genai_failures import failure_text
 from extractors.conventions.genai_spans import MCP_METHOD, Layout, Placed
 from extractors.conventions.genai_turns import Turns, since_prompt
 from extractors.messages import Message, RequestedCall, ToolResult, result_text
@@ -72,27 +73,33 @@ class _Ledger:
         return draft
 
 
-def tool_calls(layout: Layout, turns: Turns, spans_every_call: bool) -> tuple[ToolCall, ...]:
+def tool_calls(
+    layout: Layout, turns: Turns, spans_every_call: bool, no_tools: Container[str] = ()
+) -> tuple[ToolCall, ...]:
     """Every call of the session in time order.
 
     `spans_every_call`: this harness makes an `execute_tool` span for whatever it runs, so that a call that was
-    answered without one was refused before it ran.
+    answered without one was refused before it ran. `no_tools`: names of tool spans to pass over.
     """
     ledger = _Ledger()
     _enter_requests(ledger, layout)
-    for placed in layout.tools:
-        _enter_execution(ledger, _execution(placed))
+    for execution in map(_execution, layout.tools):
+        if execution.name not in no_tools:
+            _enter_execution(ledger, execution)
     _enter_answers(ledger, layout)
     calls = [_settled(draft, turns, spans_every_call) for draft in ledger.drafts]
     return tuple(call for _, call in sorted(zip(_order(ledger.drafts), calls, strict=True), key=lambda item: item[0]))
 
 
 def _enter_requests(ledger: _Ledger, layout: Layout) -> None:
-    """What the models asked for, then what only a history or an agent's own messages tell of this turn."""
+    """What the models asked for; then what only a history tells of this turn, or the agent's own messages, where
+    no request told what the model said."""
     for placed in layout.exchanges:
         for request in _calls(placed.content.outputs or ()):
             ledger.add(_Draft(request.name, request.call_id, placed, request))
-    for placed in (*layout.exchanges, *layout.agent_spans):
+    answered = {(placed.run, placed.agent) for placed in layout.exchanges if placed.content.outputs is not None}
+    silent = [placed for placed in layout.agent_spans if (placed.run, placed.agent) not in answered]
+    for placed in (*layout.exchanges, *silent):
         told = (*since_prompt(placed.content.inputs or ()), *(placed.content.outputs or ()))
         for request in _calls(told):
             if request.call_id is not None and request.call_id not in ledger.by_id:
@@ -208,17 +215,6 @@ def _failed(placed: Placed) -> bool:
     by_status = span is not None and span.status is StatusCode.ERROR
     by_attribute = at.ERROR_TYPE in placed.attributes or placed.attributes.get(TOOL_STATUS) == "error"
     return by_status or by_attribute
-
-
-def failure_text(placed: Placed) -> str | None:
-    """An error as the span tells it: status message, else the exception's message, else its type."""
-    span = placed.span
-    events = [event for event in span.events if event.name == "exception"] if span is not None else []
-    carriers = [placed.attributes, *(event.attributes for event in events), *(one.attributes for one in placed.records)]
-    told = [span.status_message if span is not None else None]
-    for key in (at.EXCEPTION_MESSAGE, at.ERROR_TYPE, at.EXCEPTION_TYPE):
-        told += [at.text(carrier, key) for carrier in carriers]
-    return next((text for text in told if text), None)
 
 
 def _settled(draft: _Draft, turns: Turns, spans_every_call: bool) -> ToolCall:

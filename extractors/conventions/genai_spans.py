@@ -106,8 +106,8 @@ def layout_of(session: Session) -> Layout:
             _sort_in(layout, span, above, here, records)
     runs = _runs_by_trace(layout)
     for span, above, here in orphans:
-        _sort_in(layout, span, above, replace(here, run=_run_nearby(runs, span)), records)
-    layout.exchanges.extend(_spanless(session, layout, records))
+        _sort_in(layout, span, above, replace(here, run=_run_nearby(runs, span.trace_id, span.start_ns)), records)
+    layout.exchanges.extend(_spanless(layout, records, runs))
     for placed in (layout.agent_spans, layout.exchanges, layout.tools, layout.others):
         placed.sort(key=_time_order)
     _merge_nested_requests(layout)
@@ -199,24 +199,26 @@ def _runs_by_trace(layout: Layout) -> Mapping[str, list[tuple[int, Key]]]:
     return {trace: sorted(found) for trace, found in runs.items()}
 
 
-def _run_nearby(runs: Mapping[str, list[tuple[int, Key]]], span: Span) -> Key:
-    """For a span outside every agent span: the run of its trace that had begun last, else the trace itself."""
-    known = runs.get(span.trace_id, [])
-    begun = [run for start_ns, run in known if start_ns <= span.start_ns]
+def _run_nearby(runs: Mapping[str, list[tuple[int, Key]]], trace_id: str, start_ns: int) -> Key:
+    """For what is outside every agent span: the run of its trace that had begun last, else the trace itself."""
+    known = runs.get(trace_id, [])
+    begun = [run for begin_ns, run in known if begin_ns <= start_ns]
     if begun:
         return begun[-1]
-    return known[0][1] if known else (span.trace_id, "")
+    return known[0][1] if known else (trace_id, "")
 
 
 def _spanless(
-    session: Session, layout: Layout, records: Mapping[tuple[str | None, str | None], Sequence[LogRecord]]
+    layout: Layout,
+    records: Mapping[tuple[str | None, str | None], Sequence[LogRecord]],
+    runs: Mapping[str, list[tuple[int, Key]]],
 ) -> Iterable[Placed]:
     """Model requests known from log events alone, their span unsampled, lost or never made."""
     for key, group in records.items():
         if key in layout.tree.spans:
             continue
         for part in _one_request_each([record for record in group if record.event_name in CONTENT_EVENTS]):
-            yield _place_records(part)
+            yield _place_records(part, runs)
 
 
 def _one_request_each(records: Sequence[LogRecord]) -> Iterable[tuple[LogRecord, ...]]:
@@ -234,15 +236,15 @@ def _one_request_each(records: Sequence[LogRecord]) -> Iterable[tuple[LogRecord,
         yield tuple(waiting)
 
 
-def _place_records(records: tuple[LogRecord, ...]) -> Placed:
+def _place_records(records: tuple[LogRecord, ...], runs: Mapping[str, list[tuple[int, Key]]]) -> Placed:
     first, last = records[0], records[-1]
-    trace_id = first.trace_id or ""
+    start_ns = first.time_ns or first.observed_ns
     attributes = {key: value for record in records for key, value in record.attributes.items()}
     return Placed(
         record_anchor(last),
         ROOT_AGENT,
-        (trace_id, ""),
-        first.time_ns or first.observed_ns,
+        _run_nearby(runs, first.trace_id or "", start_ns),
+        start_ns,
         last.time_ns or last.observed_ns,
         attributes,
         last.resource,
