@@ -134,7 +134,7 @@ def as_text(value: Value) -> str | None:
 
 def as_mapping(value: Value) -> Mapping[str, Value] | None:
     """The value if it is an object."""
-    return value if isinstance(value, Mapping) else None
+    return value if isinstance(value, dict | Mapping) else None  # dict first: its test is several times quicker
 
 
 def as_list(value: Value) -> Sequence[Value] | None:
@@ -144,7 +144,7 @@ def as_list(value: Value) -> Sequence[Value] | None:
 
 def is_list(value: Value) -> TypeIs[Sequence[Value]]:
     """Whether the value is an array."""
-    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
+    return isinstance(value, list | tuple) or (isinstance(value, Sequence) and not isinstance(value, str | bytes))
 
 
 def as_object(value: Value) -> Mapping[str, Value] | None:

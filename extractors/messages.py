@@ -7,7 +7,7 @@ Read are parts of the GenAI convention (`type`: text, tool_call, tool_call_respo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -98,8 +98,8 @@ def from_parts(role: str, parts: Iterable[Part], finish_reason: str | None = Non
 def parts_of(content: Value) -> list[Part]:
     """The parts of a message's content: text, one part, a list of parts, or JSON text of parts."""
     if isinstance(content, str):
-        blocks = _encoded_blocks(content)
-        return [content] if blocks is None else [found for block in blocks if (found := part(block)) is not None]
+        found = _encoded_parts(content)
+        return [content] if found is None else found
     if as_mapping(content) is not None:
         content = [content]
     return [found for block in as_list(content) or () if (found := part(block)) is not None]
@@ -119,10 +119,14 @@ def part(block: Value) -> Part | None:
     body = as_mapping(block)
     if body is None:
         return None
-    for read in (_typed, _keyed):
-        if (found := read(body)) is not None:
-            return found
-    return _opaque(body)
+    known = _known(body)
+    return known if known is not None else _opaque(body)
+
+
+def _known(body: Mapping[str, Value]) -> Part | None:
+    """A part of a kind that this module reads."""
+    known = _typed(body) if "type" in body else None
+    return known if known is not None else _keyed(body)
 
 
 def _typed(body: Mapping[str, Value]) -> Part | None:
@@ -147,18 +151,41 @@ def _typed(body: Mapping[str, Value]) -> Part | None:
 
 def _keyed(body: Mapping[str, Value]) -> Part | None:
     """A part whose one key says what it is."""
-    if (use := as_mapping(body.get("toolUse"))) is not None:
-        return _call(use.get("name"), use.get("toolUseId"), use.get("input"))
-    if (answer := as_mapping(body.get("toolResult"))) is not None:
-        status = answer.get("status")
-        return _result(answer.get("toolUseId"), answer.get("content"), None if status is None else status == "error")
-    if (use := as_mapping(body.get("functionCall") or body.get("function_call"))) is not None:
-        return _call(use.get("name"), use.get("id"), use.get("args"))
-    if (answer := as_mapping(body.get("functionResponse") or body.get("function_response"))) is not None:
-        return _result(answer.get("id"), answer.get("response"), None)
-    if "thought" in body and body["thought"] is True:
+    if body.get("thought") is True:
         return ""
+    for key in body:
+        read = _READERS.get(key)
+        inner = as_mapping(body[key]) if read is not None else None
+        if read is not None and inner is not None:
+            return read(inner)
     return _first_text(body, ("text",)) if "type" not in body else None
+
+
+def _bedrock_result(body: Mapping[str, Value]) -> ToolResult:
+    status = body.get("status")
+    return _result(body.get("toolUseId"), body.get("content"), None if status is None else status == "error")
+
+
+def _bedrock_call(body: Mapping[str, Value]) -> RequestedCall | None:
+    return _call(body.get("name"), body.get("toolUseId"), body.get("input"))
+
+
+def _gemini_call(body: Mapping[str, Value]) -> RequestedCall | None:
+    return _call(body.get("name"), body.get("id"), body.get("args"))
+
+
+def _gemini_result(body: Mapping[str, Value]) -> ToolResult:
+    return _result(body.get("id"), body.get("response"), None)
+
+
+_READERS: Final[Mapping[str, Callable[[Mapping[str, Value]], Part | None]]] = {
+    "toolUse": _bedrock_call,
+    "toolResult": _bedrock_result,
+    "functionCall": _gemini_call,
+    "function_call": _gemini_call,
+    "functionResponse": _gemini_result,
+    "function_response": _gemini_result,
+}
 
 
 def _opaque(body: Mapping[str, Value]) -> str | None:
@@ -201,23 +228,29 @@ def _openai_calls(value: Value) -> list[RequestedCall]:
     return found
 
 
-def _encoded_blocks(content: str) -> Sequence[Value] | None:
-    """Blocks that were written as JSON text. A person's text that merely is JSON stays text."""
+def _encoded_parts(content: str) -> list[Part] | None:
+    """Parts that were written as JSON text. A person's text that merely is JSON stays text, hence None."""
     if not content.startswith("["):
         return None
     blocks = as_list(parse_json(content))
-    if not blocks:
-        return blocks
-    return blocks if all(_is_block(as_mapping(block)) for block in blocks) else None
-
-
-def _is_block(body: Mapping[str, Value] | None) -> bool:
-    return body is not None and (_typed(body) is not None or _keyed(body) is not None or "reasoningContent" in body)
+    if blocks is None:
+        return None
+    found: list[Part] = []
+    for block in blocks:
+        body = as_mapping(block)
+        known = None if body is None else _known(body)
+        if known is not None:
+            found.append(known)
+        elif body is None or "reasoningContent" not in body:
+            return None
+    return found
 
 
 def result_text(value: Value) -> str | None:
     """What a tool returned, as the model read it: text, blocks of text joined by newlines, else compact JSON."""
-    blocks = as_list(parse_json(value)) if isinstance(value, str) and value.startswith("[") else as_list(value)
+    if isinstance(value, str) and not value.startswith("["):
+        return value
+    blocks = as_list(parse_json(value) if isinstance(value, str) else value)
     if blocks:
         lines = [_block_text(as_mapping(block)) for block in blocks]
         if all(line is not None for line in lines):
