@@ -43,13 +43,9 @@ def assemble(claim: Claim, own: _Rows, neighbours: _Rows, names: Sequence[str]) 
 
 
 def _owner(claim: Claim, own: _Rows) -> tuple[str, str]:
-    """Session id and tenant. A session that only resources name has no row of its own and borrows a trace's id."""
-    for key, value in own:
-        if key.digest == claim.digest:
-            owner, _ = split_names(value, claim.kind)
-            return owner.name, owner.tenant
-    key, value = own[0]
-    owner, _ = split_names(value, key.kind)
+    """Session id and tenant, from the head of any of its rows."""
+    value = next(value for key, value in own if key.digest == claim.digest)
+    owner, _ = split_names(value, claim.kind)
     return owner.name, owner.tenant
 
 

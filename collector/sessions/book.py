@@ -58,6 +58,7 @@ class Hot:
     """The session last named in a trace: `wire` is how an item of it spells that, from the attribute key on, and
     `head` how its rows begin."""
 
+    name: str
     slot: int
     generation: int
     wire: bytes
@@ -128,13 +129,13 @@ class SessionBook:
         digest = owner.digest
         if not kept(digest, self.policy.rate):
             if trace:
-                self.hot(owner.tenant)[trace] = Hot(SAMPLED_OUT, 0, wire, head)
+                self.hot(owner.tenant)[trace] = Hot(owner.name, SAMPLED_OUT, 0, wire, head)
                 self._drop_parked(owner.tenant, trace, now_ms)
             return SAMPLED_OUT
         slot = self._open(digest, Kind.SESSION, now_ms)
         if trace:
             self._link(owner.tenant, trace, slot, now_ms)
-            self.hot(owner.tenant)[trace] = Hot(slot, self.index.generation[slot], wire, head)
+            self.hot(owner.tenant)[trace] = Hot(owner.name, slot, self.index.generation[slot], wire, head)
         return slot
 
     def unnamed(self, tenant: str, trace: bytes, resource_name: str | None, now_ms: int) -> int:
@@ -155,8 +156,12 @@ class SessionBook:
         for session in links:
             self._touch(session, now_ms)
         if resource_name is not None and not links:
-            session = self._open(Owner(Kind.SESSION, resource_name, tenant).digest, Kind.SESSION, now_ms)
-            self._link_weakly(key, slot, session, now_ms)
+            of_resource = Owner(Kind.SESSION, resource_name, tenant)
+            session = self._open(of_resource.digest, Kind.SESSION, now_ms)
+            if self.index.last_row[session] == NO_ROW:  # an empty row, so that its name can be read at closing
+                self.telemetry(session, names(of_resource), [], 0, 0, now_ms)
+            if self._link_weakly(key, slot, session):
+                self._write_link(key, session, weak=True, now_ms=now_ms)
         return slot
 
     def ended(self, slot: int, now_ms: int) -> None:
@@ -212,16 +217,19 @@ class SessionBook:
             self._parking.detach(former, parked)
         self._parking.attach(session, parked)
 
-    def _link_weakly(self, key: tuple[str, bytes], parked: int, session: int, now_ms: int) -> None:
-        """Only the resource names the session. Of two such names the smaller digest wins, whoever came last."""
+    def _link_weakly(self, key: tuple[str, bytes], parked: int, session: int) -> bool:
+        """Only the resource names the session. Of two such names the smaller digest wins, whoever came last.
+
+        Returns whether that changed anything.
+        """
         former = self._weak.get(key)
         if former is not None and (old := self.index.slot(former)) is not None:
             if self.index.digest(old) <= self.index.digest(session):
-                return
+                return False
             self._parking.detach(old, parked)
         self._weak[key] = self.index.ref(session)
         self._parking.attach(session, parked)
-        self._write_link(key, session, weak=True, now_ms=now_ms)
+        return True
 
     def _write_link(self, key: tuple[str, bytes], session: int, *, weak: bool, now_ms: int) -> None:
         value = names(Owner(Kind.TRACE, key[1].hex(), key[0]))
@@ -294,7 +302,8 @@ class SessionBook:
             return None
         sampled = kept(index.digest(slot), self.policy.rate)
         wanted = sampled and (index.kind[slot] == Kind.SESSION or self.policy.trace_is_session)
-        if not wanted or not self._heads(slot):
+        empty = not index.items[slot] and not index.revision[slot] and not self._parking.traces(slot)
+        if not wanted or empty:
             self._forget(slot, now_ms)
             return None
         index.revision[slot] += 1
@@ -418,8 +427,7 @@ class SessionBook:
                     self._traces[key] = (*self._traces.get(key, ()), self.index.ref(session))
                     self._attach(key, session)
                 elif parked is not None and key not in self._traces:
-                    self._weak[key] = self.index.ref(session)
-                    self._parking.attach(session, parked)
+                    self._link_weakly(key, parked, session)
 
     def _claims(self, undone: dict[Digest, dict[int, tuple[str, int, float, int]]]) -> list[Claim]:
         claims = [

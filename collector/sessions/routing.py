@@ -228,6 +228,12 @@ class Router:
         now_ms: int,
     ) -> _Part | None:
         """Where an item goes that names this session (or none); None when that session is not in the sample."""
+        known = self._book.hot(tenant).get(trace)
+        if known is not None and known.name == name:
+            if known.slot == SAMPLED_OUT:
+                return None
+            if self._book.index.generation[known.slot] == known.generation:
+                return parts.setdefault(known.slot, _Part(known.head))
         if name is not None:
             owner = Owner(Kind.SESSION, name, tenant)
             head = names(owner)
@@ -237,10 +243,7 @@ class Router:
             slot = self._book.unnamed(tenant, trace, around.session, now_ms)
         if slot == SAMPLED_OUT:
             return None
-        part = parts.get(slot)
-        if part is None:
-            part = parts[slot] = _Part(head)
-        return part
+        return parts.setdefault(slot, _Part(head))
 
     def _around(self, group: ScopeGroup) -> _Around:
         """What resource and scope say. The same few come again and again, so they are remembered by their bytes."""

@@ -1,0 +1,66 @@
+"""A router, a book and rows in memory, driven by hand: requests in, closed sessions out."""
+
+from __future__ import annotations
+
+from collector.config import SESSION_ALIASES
+from collector.journal.rows import Signal
+from collector.sessions.assembly import assemble
+from collector.sessions.book import Claim, Policy, SessionBook
+from collector.sessions.routing import Marks, Routed, Router
+from extractors.spans import Session
+from tests.fakes.journal import MemoryRows
+
+NAMES = ("session.id", *SESSION_ALIASES)
+START_MS = 1_800_000_000_000
+POLICY = Policy(idle_ms=10_000, max_age_ms=60_000, settle_ms=2_000, late_window_ms=30_000)
+
+
+class Desk:
+    def __init__(self, policy: Policy = POLICY, marks: Marks | None = None) -> None:
+        self._policy = policy
+        self._marks = marks or Marks(names=NAMES)
+        self.rows = MemoryRows()
+        self.now_ms = START_MS
+        self.book = SessionBook(policy, self.now_ms)
+        self.router = Router(self.book, self._marks)
+        self.claims: list[Claim] = []
+
+    def send(self, signal: Signal, request: bytes, tenant: str = "") -> Routed:
+        routed = self.router.route(signal, request, tenant, self.now_ms)
+        self.rows.append(routed.rows)
+        return routed
+
+    def wait(self, seconds: float) -> list[Claim]:
+        """Let time pass and close what is due."""
+        self.now_ms += int(seconds * 1000)
+        due = self.book.due(self.now_ms)
+        claims = [claim for ref, reason in due if (claim := self.book.close(ref, reason, self.now_ms)) is not None]
+        self._write()
+        self.claims += claims
+        return claims
+
+    def done(self, claim: Claim) -> None:
+        self.book.finished(claim.digest, claim.revision, self.now_ms)
+        self._write()
+
+    def _write(self) -> None:
+        rows, _ = self.book.take_rows()
+        self.rows.append(rows)
+
+    def crash(self) -> list[Claim]:
+        """Lose everything in memory and start again from the rows."""
+        self.book = SessionBook(self._policy, self.now_ms)
+        self.router = Router(self.book, self._marks)
+        return self.book.recover(self.rows.entries(), self.rows.last_row(), self.now_ms)
+
+    def read(self, claim: Claim) -> Session:
+        own = [row for head in claim.heads for row in self.rows.chain(head)]
+        neighbours = [row for head in claim.neighbours for row in self.rows.chain(head)]
+        return assemble(claim, own, neighbours, NAMES)
+
+    def close_all(self) -> dict[str, Session]:
+        """Wait until everything has closed; sessions by id."""
+        self.wait(3600)
+        sessions = [self.read(claim) for claim in self.claims]
+        assert len({session.session_id for session in sessions}) == len(sessions)
+        return {session.session_id: session for session in sessions}
