@@ -21,7 +21,15 @@ class JudgeUnavailable(JudgeError):
 
 
 class JudgeDeclined(JudgeError):
-    """The judge refused, was cut off, or answered out of form; the same question will fare no better."""
+    """The judge refused, was cut off, or answered out of form; the same question will fare no better.
+
+    What it used is paid for all the same: `input_tokens` (cached tokens included) and `output_tokens`.
+    """
+
+    def __init__(self, reason: str, detail: str, input_tokens: int = 0, output_tokens: int = 0) -> None:
+        super().__init__(reason, detail)
+        self.input_tokens = input_tokens
+        self.output_tokens = output_tokens
 
 
 class JudgeMisconfigured(JudgeError):

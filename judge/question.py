@@ -100,9 +100,13 @@ def settle(question: Question, answer: Answer) -> Verdict:
     )
 
 
-def unanswered(question: Question, reason: str, detail: str = "") -> Verdict:
-    """The verdict of a question that nobody answered: `NotJudged`, never a label of the scale."""
-    return _verdict(question, NotJudged(reason, detail))
+def unanswered(
+    question: Question, reason: str, detail: str = "", input_tokens: int = 0, output_tokens: int = 0
+) -> Verdict:
+    """The verdict of a question that nobody answered: `NotJudged`, never a label of the scale. The tokens are what
+    a refused or cut answer used (`JudgeDeclined` says)."""
+    verdict = _verdict(question, NotJudged(reason, detail))
+    return replace(verdict, input_tokens=input_tokens, output_tokens=output_tokens)
 
 
 def _verdict(question: Question, outcome: Outcome) -> Verdict:

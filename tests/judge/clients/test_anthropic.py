@@ -1,0 +1,278 @@
+"""The Anthropic judge, through the real SDK, against a service on loopback."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from judge.clients.anthropic import AnthropicJudge
+from judge.errors import JudgeDeclined, JudgeError, JudgeMisconfigured, JudgeUnavailable
+from judge.question import Prompt, Question, Scale, settle, unanswered
+from judge.verdict import NotJudged, Score, Subject
+from tests.fakes import anthropic_stub as service
+from tests.fakes.anthropic_stub import API_KEY, AnthropicStub, Behaviour
+
+QUESTION = Question(
+    evaluator="skill_selection",
+    evaluator_version="1+v1",
+    subject=Subject("skill", "span:a/b", name="pdf"),
+    prompt=Prompt("You review sessions.", "The record: " + "word " * 2000, "Was it right?", "v1", "abc"),
+    scale=Scale({"Yes": 1.0, "No": 0.0}),
+)
+
+
+@pytest.fixture
+def stub() -> Iterator[AnthropicStub]:
+    with AnthropicStub() as serving:
+        yield serving
+
+
+@pytest.fixture
+async def judge(stub: AnthropicStub) -> AsyncIterator[AnthropicJudge]:
+    asking = AnthropicJudge("claude-opus-4-8", "medium", 2048, 20, API_KEY, stub.url)
+    yield asking
+    await asking.aclose()
+
+
+async def _error(judge: AnthropicJudge, question: Question = QUESTION) -> JudgeError:
+    with pytest.raises(JudgeError) as caught:
+        await judge.ask(question)
+    return caught.value
+
+
+async def test_an_answer_has_label_reasoning_model_and_tokens(stub: AnthropicStub, judge: AnthropicJudge) -> None:
+    stub.script(service.says("No", "It asked for a recipe."))
+    answer = await judge.ask(QUESTION)
+    assert (answer.label, answer.reasoning, answer.model) == ("No", "It asked for a recipe.", "claude-opus-4-8")
+    assert answer.input_tokens > answer.cache_write_tokens > 1024
+    assert answer.cache_read_tokens == 0
+    assert answer.output_tokens > 0
+    assert settle(QUESTION, answer).outcome == Score(0.0, "No", "It asked for a recipe.")
+
+
+async def test_the_request_has_the_form_the_service_wants(stub: AnthropicStub, judge: AnthropicJudge) -> None:
+    await judge.ask(QUESTION)
+    (request,) = stub.requests
+    assert request.body == {
+        "model": "claude-opus-4-8",
+        "max_tokens": 2048,
+        "system": "You review sessions.",
+        "messages": [
+            {
+                "role": "user",
+                "content": [
+                    {"type": "text", "text": QUESTION.prompt.prefix, "cache_control": {"type": "ephemeral"}},
+                    {"type": "text", "text": "Was it right?"},
+                ],
+            }
+        ],
+        "output_config": {
+            "effort": "medium",
+            "format": {
+                "type": "json_schema",
+                "schema": {
+                    "type": "object",
+                    "properties": {
+                        "reasoning": {
+                            "type": "string",
+                            "description": "The facts the label rests on, in a few sentences.",
+                        },
+                        "label": {"type": "string", "enum": ["Yes", "No"]},
+                    },
+                    "required": ["reasoning", "label"],
+                    "additionalProperties": False,
+                },
+            },
+        },
+        "thinking": {"type": "adaptive"},
+    }
+    schema = request.body["output_config"]["format"]["schema"]
+    assert list(schema["properties"]) == ["reasoning", "label"], "the label is to follow from the reasoning"
+    assert request.headers["x-stainless-retry-count"] == "0"
+
+
+async def test_questions_about_one_session_share_its_record_in_the_cache(
+    stub: AnthropicStub, judge: AnthropicJudge
+) -> None:
+    first = await judge.ask(QUESTION)
+    second = await judge.ask(replace(QUESTION, prompt=replace(QUESTION.prompt, question="Was the other one right?")))
+    assert (first.cache_read_tokens, second.cache_write_tokens) == (0, 0)
+    assert second.cache_read_tokens == first.cache_write_tokens > 1024
+
+
+async def test_a_question_brings_its_own_model_and_effort(stub: AnthropicStub, judge: AnthropicJudge) -> None:
+    answer = await judge.ask(replace(QUESTION, model="claude-sonnet-4-6", effort="low"))
+    assert answer.model == "claude-sonnet-4-6"
+    assert stub.requests[0].body["output_config"]["effort"] == "low"
+
+
+async def test_a_model_without_effort_and_thinking_is_asked_without(stub: AnthropicStub) -> None:
+    plain = AnthropicJudge("claude-haiku-4-5", None, 2048, 20, API_KEY, stub.url, thinking=False)
+    await plain.ask(QUESTION)
+    await plain.aclose()
+    assert "thinking" not in stub.requests[0].body
+    assert "effort" not in stub.requests[0].body["output_config"]
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "retry_after_s"),
+    [
+        (service.rate_limited("7"), 7),
+        (service.rate_limited("1.5"), 1.5),
+        (service.fails(429, "rate_limit_error", retry_after="9", retry_after_ms="250"), 0.25),
+        (
+            service.replies(503, "", retry_after="Wed, 02 Jan 2030 10:01:00 GMT", date="Wed, 02 Jan 2030 10:00:00 GMT"),
+            60,
+        ),
+        (service.rate_limited("soon"), None),
+        (service.rate_limited("-3"), None),
+        (service.rate_limited("nan"), None),
+        (service.rate_limited(), None),
+    ],
+)
+async def test_a_rate_limit_says_when_to_ask_again(
+    stub: AnthropicStub, judge: AnthropicJudge, behaviour: Behaviour, retry_after_s: float | None
+) -> None:
+    stub.script(behaviour)
+    error = await _error(judge)
+    assert isinstance(error, JudgeUnavailable)
+    assert (error.reason, error.retry_after_s) == ("judge_unavailable", retry_after_s)
+
+
+@pytest.mark.parametrize(
+    "behaviour",
+    [
+        service.overloaded(),
+        service.fails(500, "api_error"),
+        service.fails(503, "api_error"),
+        service.fails(504, "timeout_error"),
+        service.fails(408, "timeout_error"),
+        service.fails(409, "conflict_error"),
+        service.replies(502, "<html>bad gateway</html>", content_type="text/html"),
+        service.replies(200, "<html>log in here</html>", content_type="text/html"),
+        service.replies(200, '{"id": "msg_'),
+        service.replies(200, []),
+        service.replies(200, {"hello": "world"}),
+    ],
+)
+async def test_a_service_in_trouble_is_to_be_asked_again_and_was_asked_once(
+    stub: AnthropicStub, judge: AnthropicJudge, behaviour: Behaviour
+) -> None:
+    stub.script(behaviour)
+    error = await _error(judge)
+    assert isinstance(error, JudgeUnavailable)
+    assert error.reason == "judge_unavailable"
+    assert len(stub.requests) == 1, "waiting is the queue's work, not the SDK's"
+
+
+async def test_a_service_that_does_not_answer_is_given_up_in_time(stub: AnthropicStub) -> None:
+    hasty = AnthropicJudge("claude-opus-4-8", "low", 1024, 0.2, API_KEY, stub.url)
+    stub.script(service.hangs())
+    error = await _error(hasty)
+    await hasty.aclose()
+    assert isinstance(error, JudgeUnavailable)
+    assert error.detail == "no answer within 0.2 s"
+
+
+async def test_a_service_that_is_not_there_is_to_be_asked_again() -> None:
+    with AnthropicStub() as gone:
+        address = gone.url
+    lonely = AnthropicJudge("claude-opus-4-8", "low", 1024, 5, API_KEY, address)
+    error = await _error(lonely)
+    await lonely.aclose()
+    assert isinstance(error, JudgeUnavailable)
+    assert "cannot reach the endpoint" in error.detail
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "reason"),
+    [
+        (401, "authentication_error", "judge_not_authorised"),
+        (402, "billing_error", "judge_not_authorised"),
+        (403, "permission_error", "judge_not_authorised"),
+        (400, "invalid_request_error", "judge_request_rejected"),
+        (404, "not_found_error", "judge_request_rejected"),
+        (413, "request_too_large", "judge_request_rejected"),
+        (422, "invalid_request_error", "judge_request_rejected"),
+    ],
+)
+async def test_a_rejected_request_needs_a_person(
+    stub: AnthropicStub, judge: AnthropicJudge, status: int, kind: str, reason: str
+) -> None:
+    stub.script(service.fails(status, kind, "says why"))
+    error = await _error(judge)
+    assert isinstance(error, JudgeMisconfigured)
+    assert error.reason == reason
+    assert error.detail == f"{status} {kind}: says why (request req_stub)"
+
+
+async def test_a_wrong_key_is_told_and_not_repeated(stub: AnthropicStub) -> None:
+    stranger = AnthropicJudge("claude-opus-4-8", "low", 1024, 20, "sk-wrong", stub.url)
+    error = await _error(stranger)
+    await stranger.aclose()
+    assert isinstance(error, JudgeMisconfigured)
+    assert error.reason == "judge_not_authorised"
+    assert "sk-wrong" not in str(error)
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "reason"),
+    [
+        (service.cut_off(), "answer_cut_off"),
+        (service.writes('{"reasoning": "x", "label": "No"}', "max_tokens"), "answer_cut_off"),
+        (service.refuses(), "judge_refused"),
+        (service.writes('{"reasoning": "x", "label": "No"}', "refusal"), "judge_refused"),
+        (service.writes("", "model_context_window_exceeded"), "transcript_too_long"),
+        (service.writes('{"reasoning": "x", "label": "No"}', "tool_use"), "answer_malformed"),
+        (service.writes('{"reasoning": "x", "label": "No"}', "something_new"), "answer_malformed"),
+        (service.writes("No."), "answer_malformed"),
+        (service.writes('{"reasoning": "x", "label": "No"'), "answer_malformed"),
+        (service.writes('["No"]'), "answer_malformed"),
+        (service.writes('{"label": "No"}'), "answer_malformed"),
+        (service.writes('{"reasoning": "x", "label": null}'), "answer_malformed"),
+        (service.writes('{"reasoning": "x", "label": "no"}'), "answer_malformed"),
+        (service.writes('{"reasoning": "x", "label": "Perhaps"}'), "answer_malformed"),
+        (service.writes("[" * 100_000), "answer_malformed"),
+    ],
+)
+async def test_an_unfinished_or_malformed_answer_is_not_judged_and_never_a_no(
+    stub: AnthropicStub, judge: AnthropicJudge, behaviour: Behaviour, reason: str
+) -> None:
+    stub.script(behaviour)
+    error = await _error(judge)
+    assert isinstance(error, JudgeDeclined)
+    assert error.reason == reason
+    assert error.input_tokens > 0, "it was paid for"
+    verdict = unanswered(QUESTION, error.reason, error.detail, error.input_tokens, error.output_tokens)
+    assert isinstance(verdict.outcome, NotJudged)
+
+
+async def test_a_refusal_names_its_category(stub: AnthropicStub, judge: AnthropicJudge) -> None:
+    stub.script(service.refuses("bio"), service.refuses(None))
+    assert (await _error(judge)).detail == "category bio"
+    assert (await _error(judge)).detail == "no category given"
+
+
+async def test_an_answer_without_token_counts_is_an_answer(stub: AnthropicStub, judge: AnthropicJudge) -> None:
+    content = [{"type": "text", "text": '{"reasoning": "x", "label": "Yes"}'}]
+    body: dict[str, Any] = {"type": "other", "model": "m", "content": content, "stop_reason": "end_turn"}
+    stub.script(service.replies(200, body))
+    answer = await judge.ask(QUESTION)
+    assert (answer.label, answer.input_tokens, answer.output_tokens) == ("Yes", 0, 0)
+
+
+async def test_text_with_every_kind_of_character_arrives(stub: AnthropicStub, judge: AnthropicJudge) -> None:
+    odd = "".join(map(chr, range(1, 0x3000, 7))) + "\N{ROBOT FACE}\x00"
+    await judge.ask(replace(QUESTION, prompt=replace(QUESTION.prompt, question=odd)))
+    assert stub.requests[0].question == odd
+
+
+async def test_the_stub_rejects_what_the_service_rejects(stub: AnthropicStub, judge: AnthropicJudge) -> None:
+    error = await _error(judge, replace(QUESTION, effort="extreme"))
+    assert isinstance(error, JudgeMisconfigured)
+    assert "output_config.effort" in error.detail
+    error = await _error(judge, replace(QUESTION, prompt=replace(QUESTION.prompt, question="")))
+    assert "non-empty" in error.detail
