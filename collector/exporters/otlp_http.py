@@ -1,0 +1,67 @@
+"""OTLP over HTTP with protobuf bodies, as a client."""
+
+from __future__ import annotations
+
+import gzip
+from email.utils import parsedate_to_datetime
+
+import httpx
+from google.protobuf.message import DecodeError
+from google.rpc.status_pb2 import Status
+
+from collector.config import OtlpExport
+from collector.exporters.otlp_status import Request, Signal, accepted, http_outcome
+from collector.exporting import Later, Outcome
+
+_PATHS: dict[Signal, str] = {"traces": "/v1/traces", "logs": "/v1/logs"}
+_MAX_DETAIL = 500
+
+
+class HttpSender:
+    """A `collector.exporters.otlp.Sender`. Connects at the first `send`."""
+
+    def __init__(self, settings: OtlpExport) -> None:
+        if httpx.URL(settings.endpoint).scheme not in {"http", "https"} or not httpx.URL(settings.endpoint).host:
+            raise ValueError(
+                f"export.otlp.endpoint ({settings.endpoint}) must be http://host:port or https://host:port"
+            )
+        self._base = settings.endpoint.rstrip("/")
+        headers = {key: value.get_secret_value() for key, value in settings.headers.items()}
+        fixed = {"content-type": "application/x-protobuf", "content-encoding": "gzip"}
+        self._client = httpx.AsyncClient(headers={**headers, **fixed}, timeout=settings.timeout_seconds)
+
+    async def send(self, signal: Signal, request: Request) -> Outcome:
+        body = gzip.compress(request.SerializeToString(), compresslevel=1)
+        try:
+            response = await self._client.post(self._base + _PATHS[signal], content=body)
+        except httpx.TimeoutException as error:
+            return Later("timeout", type(error).__name__)
+        except httpx.RequestError as error:
+            return Later("unreachable", f"{type(error).__name__}: {error}")
+        if response.is_success:
+            return accepted(signal, response.content)
+        return http_outcome(response.status_code, _detail(response), _retry_after_s(response))
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+
+def _retry_after_s(response: httpx.Response) -> float | None:
+    """Seconds, or a date less the answer's own date: the two machines' clocks may differ."""
+    value = response.headers.get("retry-after", "").strip()
+    if value.isdecimal():
+        return float(value)
+    try:
+        until, now = parsedate_to_datetime(value), parsedate_to_datetime(response.headers.get("date", ""))
+        return max(0.0, (until - now).total_seconds())
+    except (ValueError, TypeError):
+        return None
+
+
+def _detail(response: httpx.Response) -> str:
+    """The message of the `google.rpc.Status` in the body, or the start of whatever is there instead."""
+    try:
+        message = Status.FromString(response.content).message
+    except DecodeError:
+        message = response.text
+    return message[:_MAX_DETAIL] or response.reason_phrase
