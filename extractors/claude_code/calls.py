@@ -286,9 +286,11 @@ def _turn(found: Telemetry, parts: _Parts, asked: Request | None) -> int:
 def _anchor(parts: _Parts, asked: Request | None) -> Anchor:
     if parts.span is not None:
         return span_anchor(parts.span)
-    record = parts.decision or parts.result or (parts.use.record if parts.use else None)
+    record = parts.decision or parts.result
     if record is not None:
         return record_anchor(record)
     if parts.execution is not None:
         return span_anchor(parts.execution)
-    return asked.anchor if asked is not None else Anchor("record", None, None)
+    if asked is not None:
+        return asked.anchor
+    return record_anchor(parts.use.record) if parts.use is not None else Anchor("record", None, None)

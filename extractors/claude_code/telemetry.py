@@ -135,7 +135,7 @@ def telemetry(session: Session) -> Telemetry:
     turns = _turns(by_kind[INTERACTION], by_event["user_prompt"])
     return _with_agents(
         Telemetry(
-            spans={kind: tuple(found) for kind, found in by_kind.items()},
+            spans={kind: tuple(found) for kind, found in by_kind.items() if found},
             events={name: tuple(found) for name, found in by_event.items()},
             tree=tree,
             turns=turns,

@@ -101,8 +101,9 @@ def _agents(found: Telemetry, steps: Sequence[Step], texts: Bodies, version: str
     names: dict[str, str] = {}
     for record in found.named("subagent_completed", "api_request"):
         name = attrs.text(record.attributes, "agent_type") or attrs.text(record.attributes, "agent.name")
-        if name:
-            names.setdefault(found.agent_of_record(record), name)
+        agent = found.agent_of_record(record)
+        if name and agent != ROOT_AGENT:
+            names.setdefault(agent, name)
     ids = dict.fromkeys((ROOT_AGENT, *(step.agent for step in steps), *starters))
     agents = []
     for agent in ids:
