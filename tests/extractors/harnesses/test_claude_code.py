@@ -260,6 +260,13 @@ def test_reading_a_skill_file_is_a_load_from_file() -> None:
     assert (attempt.name, attempt.loaded_by, attempt.outcome) == ("price-list", LoadedBy.FILE, LoadOutcome.LOADED)
 
 
+def test_a_skill_file_was_read_though_its_text_is_not_recorded() -> None:
+    cli = scenarios.skill_file_read()
+    cli.profile = Profile(spans=False)
+    attempt = first_load(cli)
+    assert (attempt.name, attempt.loaded_by, attempt.body) == ("price-list", LoadedBy.FILE, None)
+
+
 def test_a_slash_command_is_a_load_by_the_person() -> None:
     attempt = first_load(scenarios.slash_command())
     assert (attempt.name, attempt.loaded_by, attempt.call_id) == ("price-list", LoadedBy.USER, None)
