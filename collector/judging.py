@@ -81,26 +81,29 @@ class Judging:
         self._judge_problem = judge_problem
         self._on_finished = on_finished
         self._claims: asyncio.Queue[Claim] = asyncio.Queue()
-        self._under_way = 0
+        self._unfinished = 0
 
     def add(self, claims: Sequence[Claim]) -> None:
+        self._unfinished += len(claims)
         for claim in claims:
             self._claims.put_nowait(claim)
 
     @property
     def waiting(self) -> int:
         """Closings not yet finished."""
-        return self._claims.qsize() + self._under_way
+        return self._unfinished
+
+    async def drained(self) -> None:
+        """Wait until nothing is waiting."""
+        await self._claims.join()
 
     async def run(self) -> None:
         """One worker; start as many as sessions may be worked on at once."""
         while True:
             claim = await self._claims.get()
-            self._under_way += 1
-            try:
-                await self._finish(claim)
-            finally:
-                self._under_way -= 1
+            await self._finish(claim)
+            self._unfinished -= 1
+            self._claims.task_done()
 
     async def _finish(self, claim: Claim) -> None:
         """Until it is done: a store that is away comes back, and the session stays in the journal till then."""

@@ -1,0 +1,5 @@
+"""`python -m collector` is `spanjudge`."""
+
+from collector.cli import main
+
+main()

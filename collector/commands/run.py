@@ -1,0 +1,81 @@
+"""`spanjudge run` and `spanjudge check-config`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from collector.app import Addresses
+
+from collector.commands.files import config_of, rules_of
+from collector.config import Config
+from collector.judging import Rules
+
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option("--config", "-c", help="Configuration file (YAML). Without one, the defaults hold.", metavar="FILE"),
+]
+
+
+def run(config_file: ConfigFile = None) -> None:
+    """Receive OTLP, judge the sessions, publish the verdicts, until SIGTERM or Ctrl-C.
+
+    Telemetry is taken on 127.0.0.1:4317 (gRPC) and 127.0.0.1:4318 (HTTP); metrics and health are on
+    http://127.0.0.1:9464. Set ANTHROPIC_API_KEY to have the questions for an LLM judge asked; without it they are
+    reported as not judged, and everything else works.
+    """
+    from collector.app import AlreadyRunning, serve
+    from collector.errors import StoreUnavailable
+    from collector.logs import set_up_logs
+    from collector.malloc import restart_with_settings
+
+    config = config_of(config_file)
+    rules = rules_of(config, config_file)
+    restart_with_settings(sys.argv[1:])
+    set_up_logs(config.log)
+
+    def started(addresses: Addresses) -> None:
+        typer.echo(_banner(config, rules, addresses), err=True)
+
+    try:
+        asyncio.run(serve(config, rules, started))
+    except (OSError, AlreadyRunning, StoreUnavailable) as error:
+        typer.echo(f"spanjudge: {error}", err=True)
+        raise typer.Exit(1) from error
+
+
+def check_config(
+    config_file: Annotated[Path, typer.Argument(help="Configuration file (YAML).", metavar="FILE")],
+) -> None:
+    """Check a configuration and its suites: say every problem with its line, and exit with 1 if there is one."""
+    config = config_of(config_file)
+    rules = rules_of(config, config_file)
+    cases = sum(len(suite.cases) for suite in rules.suites)
+    typer.echo(
+        f"{config_file}: good. {len(rules.evaluators)} evaluators, {len(rules.suites)} suites with {cases} cases."
+    )
+
+
+def _banner(config: Config, rules: Rules, addresses: Addresses) -> str:
+    judge = config.judge.model if _has_key(config) else "none (set ANTHROPIC_API_KEY to ask one)"
+    lines = [
+        "SpanJudge is running",
+        f"  OTLP/gRPC   {addresses.grpc or 'off'}",
+        f"  OTLP/HTTP   {f'http://{addresses.http}' if addresses.http else 'off'}",
+        f"  metrics     {f'http://{addresses.admin}/metrics' if addresses.admin else 'off'}",
+        f"  data        {config.data_dir}",
+        f"  judge       {judge}",
+        f"  evaluators  {', '.join(evaluator.id for evaluator in rules.evaluators)}",
+        f"  verdicts    {config.export.otlp.endpoint if config.export.otlp else 'kept here, not exported by OTLP'}",
+    ]
+    return "\n".join(lines)
+
+
+def _has_key(config: Config) -> bool:
+    return config.judge.api_key is not None or bool(os.environ.get("ANTHROPIC_API_KEY"))

@@ -1,0 +1,48 @@
+"""Structured logs on standard error: events with fields, session ids but never content."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import structlog
+
+from collector.config import Log
+
+
+def set_up_logs(settings: Log) -> None:
+    """JSON lines, or readable lines, from `level` up. Also for the libraries that use `logging`."""
+    level = getattr(logging, settings.level.upper())
+    shared: list[structlog.types.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.ExtraAdder(),
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    renderer: structlog.types.Processor = (
+        structlog.processors.JSONRenderer()
+        if settings.format == "json"
+        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+    )
+    structlog.configure(
+        processors=[
+            *shared,
+            structlog.processors.format_exc_info,
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        cache_logger_on_first_use=True,
+    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=[*shared, structlog.processors.format_exc_info],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(level)
+    for chatty in ("httpx", "httpcore", "anthropic", "uvicorn.error", "grpc"):
+        logging.getLogger(chatty).setLevel(max(level, logging.WARNING))
