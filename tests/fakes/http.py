@@ -18,7 +18,10 @@ async def serving(app: ASGIApp, port: int = 0) -> AsyncIterator[str]:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(("127.0.0.1", port))
         listener.listen()
-        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="off", timeout_graceful_shutdown=1))
+        server = uvicorn.Server(
+            # Without a Date of its own, so that an application can send one.
+            uvicorn.Config(app, log_level="warning", lifespan="off", timeout_graceful_shutdown=1, date_header=False)
+        )
         running = asyncio.create_task(server._serve([listener]))  # `serve` would take over the process's signals
         try:
             yield f"http://127.0.0.1:{listener.getsockname()[1]}"
