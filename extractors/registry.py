@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -40,7 +41,12 @@ def extract(session: Session) -> Trajectory:
     raises; a note then names the extractor and the exception. Tenant, scopes, the session's notes and, where the
     extractor left them out, start and end are filled in here, for all extractors alike.
     """
-    trajectory, notes = _first_reading(session)
+    return extract_with(session, HARNESSES, CONVENTIONS)
+
+
+def extract_with(session: Session, harnesses: Sequence[Extractor], conventions: Sequence[Extractor] = ()) -> Trajectory:
+    """The same with extractors of one's own."""
+    trajectory, notes = _first_reading(session, harnesses, conventions)
     started_ns, ended_ns = _extent(session)
     return replace(
         trajectory,
@@ -63,16 +69,37 @@ def scopes(session: Session) -> tuple[str, ...]:
     return tuple(sorted(names - {""}))
 
 
-def _first_reading(session: Session) -> tuple[Trajectory, list[str]]:
-    """The first extractor's trajectory that came out, and remarks on what went wrong before."""
+def _first_reading(
+    session: Session, harnesses: Sequence[Extractor], conventions: Sequence[Extractor]
+) -> tuple[Trajectory, list[str]]:
+    """The trajectory by the first extractor that recognizes the session, and remarks on what was odd.
+
+    A harness that fails is not replaced by a convention: what it knows about refusals would be missing unseen.
+    """
     notes: list[str] = []
-    for extractor in (*HARNESSES, *CONVENTIONS):
-        try:
-            if extractor.recognizes(session):
-                return extractor.extract(session), notes
-        except Exception as error:  # noqa: BLE001 - a defect in one extractor must not stop the session's telemetry
-            notes.append(f"extractor {extractor.NAME} failed: {type(error).__name__}: {error}")
-    return Trajectory(session.session_id, UNRECOGNISED), notes
+    claims = [harness for harness in harnesses if _claims(harness, session, notes)]
+    if len(claims) > 1:
+        notes.append("also claimed by " + ", ".join(harness.NAME for harness in claims[1:]))
+    chosen = next(iter(claims), None) or next((one for one in conventions if _claims(one, session, notes)), None)
+    if chosen is None:
+        return Trajectory(session.session_id, UNRECOGNISED), notes
+    try:
+        return chosen.extract(session), notes
+    except Exception as error:  # noqa: BLE001 - a defect in one extractor must not stop the session's telemetry
+        notes.append(_defect(chosen, error))
+        return Trajectory(session.session_id, UNRECOGNISED), notes
+
+
+def _claims(harness: Extractor, session: Session, notes: list[str]) -> bool:
+    try:
+        return harness.recognizes(session)
+    except Exception as error:  # noqa: BLE001 - as above
+        notes.append(_defect(harness, error))
+        return False
+
+
+def _defect(extractor: Extractor, error: Exception) -> str:
+    return f"extractor {extractor.NAME} failed: {type(error).__name__}: {error}"
 
 
 def _extent(session: Session) -> tuple[int, int]:
