@@ -39,8 +39,8 @@ format: setup ## rewrite the code in house style
 bench: setup ## the product beside a no-op and a naive server (see docs/performance.md)
 	$(BIN)/python -m benchmarks
 
-proto: setup ## regenerate collector/otlp/wire_pb2.py from wire.proto
-	$(BIN)/python -m grpc_tools.protoc -I . --python_out=. --pyi_out=. collector/otlp/wire.proto
+proto: setup ## regenerate collector/otlp/*_pb2.py from the .proto files
+	PATH=$(BIN):$$PATH $(BIN)/python -m grpc_tools.protoc -I . --python_out=. --mypy_out=. collector/otlp/wire.proto collector/otlp/telemetry.proto
 
 lock: setup ## pin the newest allowed dependencies
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --upgrade --custom-compile-command "make lock" --extra dev pyproject.toml -o requirements/dev.lock

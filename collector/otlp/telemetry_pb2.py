@@ -4,58 +4,61 @@
 # source: collector/otlp/telemetry.proto
 # Protobuf Python Version: 7.35.1
 """Generated protocol buffer code."""
-
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import descriptor_pool as _descriptor_pool
 from google.protobuf import runtime_version as _runtime_version
 from google.protobuf import symbol_database as _symbol_database
 from google.protobuf.internal import builder as _builder
-
 _runtime_version.ValidateProtobufRuntimeVersion(
-    _runtime_version.Domain.PUBLIC, 7, 35, 1, "", "collector/otlp/telemetry.proto"
+    _runtime_version.Domain.PUBLIC,
+    7,
+    35,
+    1,
+    '',
+    'collector/otlp/telemetry.proto'
 )
 # @@protoc_insertion_point(imports)
 
 _sym_db = _symbol_database.Default()
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(
-    b'\n\x1e\x63ollector/otlp/telemetry.proto\x12\x13spanjudge.telemetry"$\n\nTracesData\x12\x16\n\x0eresource_spans\x18\x01 \x03(\x0c"!\n\x08LogsData\x12\x15\n\rresource_logs\x18\x01 \x03(\x0c"7\n\rResourceGroup\x12\x10\n\x08resource\x18\x01 \x01(\x0c\x12\x14\n\x0cscope_groups\x18\x02 \x03(\x0c"*\n\nScopeGroup\x12\r\n\x05scope\x18\x01 \x01(\x0c\x12\r\n\x05items\x18\x02 \x03(\x0c"\xb4\x01\n\x08\x41nyValue\x12\x16\n\x0cstring_value\x18\x01 \x01(\x0cH\x00\x12\x14\n\nbool_value\x18\x02 \x01(\x08H\x00\x12\x13\n\tint_value\x18\x03 \x01(\x03H\x00\x12\x16\n\x0c\x64ouble_value\x18\x04 \x01(\x01H\x00\x12\x15\n\x0b\x61rray_value\x18\x05 \x01(\x0cH\x00\x12\x16\n\x0ckvlist_value\x18\x06 \x01(\x0cH\x00\x12\x15\n\x0b\x62ytes_value\x18\x07 \x01(\x0cH\x00\x42\x07\n\x05value";\n\nArrayValue\x12-\n\x06values\x18\x01 \x03(\x0b\x32\x1d.spanjudge.telemetry.AnyValue"E\n\x08KeyValue\x12\x0b\n\x03key\x18\x01 \x01(\x0c\x12,\n\x05value\x18\x02 \x01(\x0b\x32\x1d.spanjudge.telemetry.AnyValue"=\n\x0cKeyValueList\x12-\n\x06values\x18\x01 \x03(\x0b\x32\x1d.spanjudge.telemetry.KeyValue"=\n\x08Resource\x12\x31\n\nattributes\x18\x01 \x03(\x0b\x32\x1d.spanjudge.telemetry.KeyValue"Y\n\x05Scope\x12\x0c\n\x04name\x18\x01 \x01(\x0c\x12\x0f\n\x07version\x18\x02 \x01(\x0c\x12\x31\n\nattributes\x18\x03 \x03(\x0b\x32\x1d.spanjudge.telemetry.KeyValue"\x85\x05\n\x04Span\x12\x10\n\x08trace_id\x18\x01 \x01(\x0c\x12\x0f\n\x07span_id\x18\x02 \x01(\x0c\x12\x16\n\x0eparent_span_id\x18\x04 \x01(\x0c\x12\x0c\n\x04name\x18\x05 \x01(\x0c\x12\x0c\n\x04kind\x18\x06 \x01(\x05\x12\x1c\n\x14start_time_unix_nano\x18\x07 \x01(\x06\x12\x1a\n\x12\x65nd_time_unix_nano\x18\x08 \x01(\x06\x12\x31\n\nattributes\x18\t \x03(\x0b\x32\x1d.spanjudge.telemetry.KeyValue\x12 \n\x18\x64ropped_attributes_count\x18\n \x01(\r\x12/\n\x06\x65vents\x18\x0b \x03(\x0b\x32\x1f.spanjudge.telemetry.Span.Event\x12\x1c\n\x14\x64ropped_events_count\x18\x0c \x01(\r\x12-\n\x05links\x18\r \x03(\x0b\x32\x1e.spanjudge.telemetry.Span.Link\x12\x30\n\x06status\x18\x0f \x01(\x0b\x32 .spanjudge.telemetry.Span.Status\x1a`\n\x05\x45vent\x12\x16\n\x0etime_unix_nano\x18\x01 \x01(\x06\x12\x0c\n\x04name\x18\x02 \x01(\x0c\x12\x31\n\nattributes\x18\x03 \x03(\x0b\x32\x1d.spanjudge.telemetry.KeyValue\x1a\\\n\x04Link\x12\x10\n\x08trace_id\x18\x01 \x01(\x0c\x12\x0f\n\x07span_id\x18\x02 \x01(\x0c\x12\x31\n\nattributes\x18\x04 \x03(\x0b\x32\x1d.spanjudge.telemetry.KeyValue\x1a\'\n\x06Status\x12\x0f\n\x07message\x18\x02 \x01(\x0c\x12\x0c\n\x04\x63ode\x18\x03 \x01(\x05"\x96\x02\n\tLogRecord\x12\x16\n\x0etime_unix_nano\x18\x01 \x01(\x06\x12\x17\n\x0fseverity_number\x18\x02 \x01(\x05\x12+\n\x04\x62ody\x18\x05 \x01(\x0b\x32\x1d.spanjudge.telemetry.AnyValue\x12\x31\n\nattributes\x18\x06 \x03(\x0b\x32\x1d.spanjudge.telemetry.KeyValue\x12 \n\x18\x64ropped_attributes_count\x18\x07 \x01(\r\x12\x10\n\x08trace_id\x18\t \x01(\x0c\x12\x0f\n\x07span_id\x18\n \x01(\x0c\x12\x1f\n\x17observed_time_unix_nano\x18\x0b \x01(\x06\x12\x12\n\nevent_name\x18\x0c \x01(\x0c'
-)
+
+
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1e\x63ollector/otlp/telemetry.proto\x12\x13spanjudge.telemetry\"$\n\nTracesData\x12\x16\n\x0eresource_spans\x18\x01 \x03(\x0c\"!\n\x08LogsData\x12\x15\n\rresource_logs\x18\x01 \x03(\x0c\"7\n\rResourceGroup\x12\x10\n\x08resource\x18\x01 \x01(\x0c\x12\x14\n\x0cscope_groups\x18\x02 \x03(\x0c\"*\n\nScopeGroup\x12\r\n\x05scope\x18\x01 \x01(\x0c\x12\r\n\x05items\x18\x02 \x03(\x0c\"\xb4\x01\n\x08\x41nyValue\x12\x16\n\x0cstring_value\x18\x01 \x01(\x0cH\x00\x12\x14\n\nbool_value\x18\x02 \x01(\x08H\x00\x12\x13\n\tint_value\x18\x03 \x01(\x03H\x00\x12\x16\n\x0c\x64ouble_value\x18\x04 \x01(\x01H\x00\x12\x15\n\x0b\x61rray_value\x18\x05 \x01(\x0cH\x00\x12\x16\n\x0ckvlist_value\x18\x06 \x01(\x0cH\x00\x12\x15\n\x0b\x62ytes_value\x18\x07 \x01(\x0cH\x00\x42\x07\n\x05value\";\n\nArrayValue\x12-\n\x06values\x18\x01 \x03(\x0b\x32\x1d.spanjudge.telemetry.AnyValue\"E\n\x08KeyValue\x12\x0b\n\x03key\x18\x01 \x01(\x0c\x12,\n\x05value\x18\x02 \x01(\x0b\x32\x1d.spanjudge.telemetry.AnyValue\"=\n\x0cKeyValueList\x12-\n\x06values\x18\x01 \x03(\x0b\x32\x1d.spanjudge.telemetry.KeyValue\"=\n\x08Resource\x12\x31\n\nattributes\x18\x01 \x03(\x0b\x32\x1d.spanjudge.telemetry.KeyValue\"Y\n\x05Scope\x12\x0c\n\x04name\x18\x01 \x01(\x0c\x12\x0f\n\x07version\x18\x02 \x01(\x0c\x12\x31\n\nattributes\x18\x03 \x03(\x0b\x32\x1d.spanjudge.telemetry.KeyValue\"\x85\x05\n\x04Span\x12\x10\n\x08trace_id\x18\x01 \x01(\x0c\x12\x0f\n\x07span_id\x18\x02 \x01(\x0c\x12\x16\n\x0eparent_span_id\x18\x04 \x01(\x0c\x12\x0c\n\x04name\x18\x05 \x01(\x0c\x12\x0c\n\x04kind\x18\x06 \x01(\x05\x12\x1c\n\x14start_time_unix_nano\x18\x07 \x01(\x06\x12\x1a\n\x12\x65nd_time_unix_nano\x18\x08 \x01(\x06\x12\x31\n\nattributes\x18\t \x03(\x0b\x32\x1d.spanjudge.telemetry.KeyValue\x12 \n\x18\x64ropped_attributes_count\x18\n \x01(\r\x12/\n\x06\x65vents\x18\x0b \x03(\x0b\x32\x1f.spanjudge.telemetry.Span.Event\x12\x1c\n\x14\x64ropped_events_count\x18\x0c \x01(\r\x12-\n\x05links\x18\r \x03(\x0b\x32\x1e.spanjudge.telemetry.Span.Link\x12\x30\n\x06status\x18\x0f \x01(\x0b\x32 .spanjudge.telemetry.Span.Status\x1a`\n\x05\x45vent\x12\x16\n\x0etime_unix_nano\x18\x01 \x01(\x06\x12\x0c\n\x04name\x18\x02 \x01(\x0c\x12\x31\n\nattributes\x18\x03 \x03(\x0b\x32\x1d.spanjudge.telemetry.KeyValue\x1a\\\n\x04Link\x12\x10\n\x08trace_id\x18\x01 \x01(\x0c\x12\x0f\n\x07span_id\x18\x02 \x01(\x0c\x12\x31\n\nattributes\x18\x04 \x03(\x0b\x32\x1d.spanjudge.telemetry.KeyValue\x1a\'\n\x06Status\x12\x0f\n\x07message\x18\x02 \x01(\x0c\x12\x0c\n\x04\x63ode\x18\x03 \x01(\x05\"\x96\x02\n\tLogRecord\x12\x16\n\x0etime_unix_nano\x18\x01 \x01(\x06\x12\x17\n\x0fseverity_number\x18\x02 \x01(\x05\x12+\n\x04\x62ody\x18\x05 \x01(\x0b\x32\x1d.spanjudge.telemetry.AnyValue\x12\x31\n\nattributes\x18\x06 \x03(\x0b\x32\x1d.spanjudge.telemetry.KeyValue\x12 \n\x18\x64ropped_attributes_count\x18\x07 \x01(\r\x12\x10\n\x08trace_id\x18\t \x01(\x0c\x12\x0f\n\x07span_id\x18\n \x01(\x0c\x12\x1f\n\x17observed_time_unix_nano\x18\x0b \x01(\x06\x12\x12\n\nevent_name\x18\x0c \x01(\x0c')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
-_builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, "collector.otlp.telemetry_pb2", _globals)
+_builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'collector.otlp.telemetry_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
-    DESCRIPTOR._loaded_options = None
-    _globals["_TRACESDATA"]._serialized_start = 55
-    _globals["_TRACESDATA"]._serialized_end = 91
-    _globals["_LOGSDATA"]._serialized_start = 93
-    _globals["_LOGSDATA"]._serialized_end = 126
-    _globals["_RESOURCEGROUP"]._serialized_start = 128
-    _globals["_RESOURCEGROUP"]._serialized_end = 183
-    _globals["_SCOPEGROUP"]._serialized_start = 185
-    _globals["_SCOPEGROUP"]._serialized_end = 227
-    _globals["_ANYVALUE"]._serialized_start = 230
-    _globals["_ANYVALUE"]._serialized_end = 410
-    _globals["_ARRAYVALUE"]._serialized_start = 412
-    _globals["_ARRAYVALUE"]._serialized_end = 471
-    _globals["_KEYVALUE"]._serialized_start = 473
-    _globals["_KEYVALUE"]._serialized_end = 542
-    _globals["_KEYVALUELIST"]._serialized_start = 544
-    _globals["_KEYVALUELIST"]._serialized_end = 605
-    _globals["_RESOURCE"]._serialized_start = 607
-    _globals["_RESOURCE"]._serialized_end = 668
-    _globals["_SCOPE"]._serialized_start = 670
-    _globals["_SCOPE"]._serialized_end = 759
-    _globals["_SPAN"]._serialized_start = 762
-    _globals["_SPAN"]._serialized_end = 1407
-    _globals["_SPAN_EVENT"]._serialized_start = 1176
-    _globals["_SPAN_EVENT"]._serialized_end = 1272
-    _globals["_SPAN_LINK"]._serialized_start = 1274
-    _globals["_SPAN_LINK"]._serialized_end = 1366
-    _globals["_SPAN_STATUS"]._serialized_start = 1368
-    _globals["_SPAN_STATUS"]._serialized_end = 1407
-    _globals["_LOGRECORD"]._serialized_start = 1410
-    _globals["_LOGRECORD"]._serialized_end = 1688
+  DESCRIPTOR._loaded_options = None
+  _globals['_TRACESDATA']._serialized_start=55
+  _globals['_TRACESDATA']._serialized_end=91
+  _globals['_LOGSDATA']._serialized_start=93
+  _globals['_LOGSDATA']._serialized_end=126
+  _globals['_RESOURCEGROUP']._serialized_start=128
+  _globals['_RESOURCEGROUP']._serialized_end=183
+  _globals['_SCOPEGROUP']._serialized_start=185
+  _globals['_SCOPEGROUP']._serialized_end=227
+  _globals['_ANYVALUE']._serialized_start=230
+  _globals['_ANYVALUE']._serialized_end=410
+  _globals['_ARRAYVALUE']._serialized_start=412
+  _globals['_ARRAYVALUE']._serialized_end=471
+  _globals['_KEYVALUE']._serialized_start=473
+  _globals['_KEYVALUE']._serialized_end=542
+  _globals['_KEYVALUELIST']._serialized_start=544
+  _globals['_KEYVALUELIST']._serialized_end=605
+  _globals['_RESOURCE']._serialized_start=607
+  _globals['_RESOURCE']._serialized_end=668
+  _globals['_SCOPE']._serialized_start=670
+  _globals['_SCOPE']._serialized_end=759
+  _globals['_SPAN']._serialized_start=762
+  _globals['_SPAN']._serialized_end=1407
+  _globals['_SPAN_EVENT']._serialized_start=1176
+  _globals['_SPAN_EVENT']._serialized_end=1272
+  _globals['_SPAN_LINK']._serialized_start=1274
+  _globals['_SPAN_LINK']._serialized_end=1366
+  _globals['_SPAN_STATUS']._serialized_start=1368
+  _globals['_SPAN_STATUS']._serialized_end=1407
+  _globals['_LOGRECORD']._serialized_start=1410
+  _globals['_LOGRECORD']._serialized_end=1688
 # @@protoc_insertion_point(module_scope)
