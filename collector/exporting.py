@@ -184,7 +184,8 @@ class Exporting:
         try:
             return await self._exporter.send(judged)
         except Exception as error:  # noqa: BLE001 - a bug in an exporter must not lose its outbox
-            _log.exception("exporter_error", exporter=self._exporter.name)
+            if len(judged) == 1:  # a larger batch is halved and comes by again
+                _log.exception("exporter_error", exporter=self._exporter.name, verdict=judged[0].id)
             return Later(EXPORTER_ERROR, f"{type(error).__name__}: {error}")
 
     def _delivered(self, items: Sequence[OutboxItem], outcome: Delivered) -> None:
