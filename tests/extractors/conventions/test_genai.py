@@ -1,0 +1,354 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from extractors.conventions import genai
+from extractors.spans import SpanEvent, StatusCode, Value
+from extractors.trajectory import CallOutcome, Trajectory
+from tests.extractors.spans import SECOND_NS, agent, answers, asks, chat, record, says, session, span, tool, user
+
+CATALOG = "<available_skills><skill><name>{}</name><description>d</description></skill></available_skills>"
+
+
+def system(text: str) -> str:
+    return json.dumps([{"type": "text", "content": text}])
+
+
+def read(*spans: object) -> Trajectory:
+    return genai.extract(session(spans))  # type: ignore[arg-type]  # spans of several builders
+
+
+def test_history_that_every_request_repeats_counts_once() -> None:
+    first, second = asks("c1", "weigh", item="flour"), asks("c2", "weigh", item="salt")
+    history: list[Value] = [user("Scale it."), first, answers("c1", "500 g")]
+    trajectory = read(
+        agent("root", lasts_s=9),
+        chat("m1", "root", history[:1], [first], at_s=2),
+        tool("t1", "root", "weigh", "c1", at_s=3),
+        chat("m2", "root", history, [second], at_s=4),
+        tool("t2", "root", "weigh", "c2", at_s=5),
+        chat("m3", "root", [*history, second, answers("c2", "9 g")], [says("Done.")], at_s=6),
+    )
+    assert [prompt.text for prompt in trajectory.prompts] == ["Scale it."]
+    assert [(call.call_id, call.result) for call in trajectory.tool_calls] == [("c1", "500 g"), ("c2", "9 g")]
+    assert [step.text for step in trajectory.steps] == ["", "", "Done."]
+    assert trajectory.answer == "Done."
+
+
+def test_a_span_whose_content_was_not_recorded_gives_none_everywhere() -> None:
+    trajectory = read(agent("root", lasts_s=9), chat("m1", "root", at_s=2), tool("t1", "root", "weigh", "c1", at_s=3))
+    (call,) = trajectory.tool_calls
+    assert (call.arguments, call.arguments_text, call.result, call.outcome) == (None, None, None, CallOutcome.OK)
+    assert [prompt.text for prompt in trajectory.prompts] == [None]
+    assert [step.text for step in trajectory.steps] == [None]
+    assert (trajectory.answer, trajectory.offered_skills, trajectory.tool_definitions) == (None, None, None)
+    assert trajectory.task is None
+    assert "content capture" in trajectory.notes[0]
+
+
+def test_message_lists_cut_by_a_length_limit_are_noted_and_not_recorded() -> None:
+    cut = json.dumps([user("Scale it.")])[:-9]
+    trajectory = read(chat("m1", input__messages=cut))
+    assert trajectory.prompts[0].text is None
+    assert trajectory.notes[0].startswith("1 x gen_ai.input.messages")
+
+
+def test_a_call_that_no_span_executed_takes_its_result_from_the_next_request() -> None:
+    ask = asks("c1", "weigh", item="flour")
+    trajectory = read(
+        chat("m1", None, [user("Scale it.")], [ask], at_s=2),
+        chat("m2", None, [user("Scale it."), ask, answers("c1", "500 g")], [says("500 g.")], at_s=4),
+    )
+    (call,) = trajectory.tool_calls
+    assert (call.outcome, call.result, call.start_ns, call.anchor.span_id) == (CallOutcome.OK, "500 g", None, "m1")
+    assert call.arguments == {"item": "flour"}
+
+
+def test_a_call_without_span_and_without_answer_is_unanswered() -> None:
+    trajectory = read(chat("m1", None, [user("Scale it.")], [asks("c1", "weigh")]))
+    assert trajectory.tool_calls[0].outcome is CallOutcome.UNANSWERED
+
+
+def test_an_answered_call_without_span_was_refused_when_the_harness_makes_a_span_for_every_call() -> None:
+    ask = asks("c1", "weigh")
+    source = session(
+        [
+            chat("m1", None, [user("Scale it.")], [ask], at_s=2),
+            chat("m2", None, [user("Scale it."), ask, answers("c1", "Not allowed.")], [says("Sorry.")], at_s=4),
+        ]
+    )
+    trajectory = genai.read(source, genai.Habits("strict", spans_every_call=True))
+    (call,) = trajectory.tool_calls
+    assert (call.outcome, call.result, call.error) == (CallOutcome.REFUSED, None, "Not allowed.")
+    assert trajectory.notes == ("taken as refused, since answered without an execute_tool span: weigh",)
+
+
+def test_mcp_spans_inside_a_tool_span_are_the_same_call() -> None:
+    trajectory = read(
+        agent("root", lasts_s=9),
+        tool("t1", "root", "weigh", "c1", at_s=3, lasts_s=5),
+        tool("t2", "t1", "weigh", at_s=4, attributes={"mcp.method.name": "tools/call"}),
+        span("t3", "t2", at_s=5, tool__name="weigh", attributes={"mcp.method.name": "tools/call"}),
+    )
+    (call,) = trajectory.tool_calls
+    assert (call.anchor.span_id, call.call_id) == ("t1", "c1")
+
+
+def test_two_instrumentations_of_one_call_beside_each_other_are_one_call() -> None:
+    trajectory = read(
+        agent("root", lasts_s=9),
+        chat("m1", "root", [user("Scale it.")], [asks("c1", "weigh")], at_s=2),
+        tool("t1", "root", "weigh", "c1", at_s=3, tool__call__result="500 g"),
+        tool("t2", "root", "weigh", "c1", at_s=3),
+    )
+    assert [call.result for call in trajectory.tool_calls] == ["500 g"]
+
+
+def test_a_tool_that_calls_another_tool_makes_two_calls() -> None:
+    trajectory = read(tool("t1", None, "plan", "c1", at_s=1, lasts_s=5), tool("t2", "t1", "weigh", "c2", at_s=2))
+    assert [call.name for call in trajectory.tool_calls] == ["plan", "weigh"]
+
+
+def test_call_ids_that_start_anew_with_every_answer_do_not_merge_calls() -> None:
+    trajectory = read(
+        agent("root", lasts_s=9),
+        chat("m1", "root", [user("Scale it.")], [asks("0", "weigh", item="flour")], at_s=2),
+        tool("t1", "root", "weigh", "0", at_s=3, tool__call__result="500 g"),
+        chat("m2", "root", [user("Scale it.")], [asks("0", "weigh", item="salt")], at_s=4),
+        tool("t2", "root", "weigh", "0", at_s=5, tool__call__result="9 g"),
+    )
+    assert [(call.arguments, call.result) for call in trajectory.tool_calls] == [
+        ({"item": "flour"}, "500 g"),
+        ({"item": "salt"}, "9 g"),
+    ]
+
+
+def test_calls_without_ids_are_joined_by_name_in_order() -> None:
+    trajectory = read(
+        agent("root", lasts_s=9),
+        chat("m1", "root", [user("Scale it.")], [asks(None, "weigh", item="a"), asks(None, "weigh", item="b")], at_s=2),
+        tool("t1", "root", "weigh", at_s=4),
+        tool("t2", "root", "weigh", at_s=5),
+    )
+    assert [call.arguments for call in trajectory.tool_calls] == [{"item": "a"}, {"item": "b"}]
+    assert [call.anchor.span_id for call in trajectory.tool_calls] == ["t1", "t2"]
+
+
+def test_a_call_whose_request_was_lost_is_known_from_the_history_of_its_turn() -> None:
+    old, new = asks("c0", "weigh"), asks("c1", "weigh")
+    history = [user("Before."), old, answers("c0", "1 g"), says("1 g."), user("Now."), new, answers("c1", "2 g")]
+    trajectory = read(chat("m2", None, history, [says("2 g.")]))
+    assert [(call.call_id, call.result) for call in trajectory.tool_calls] == [("c1", "2 g")]
+
+
+@pytest.mark.parametrize("arguments", ['{"item": "flo', "flour", '["flour"]'])
+def test_arguments_that_are_no_object_are_kept_as_text(arguments: str) -> None:
+    (call,) = read(tool("t1", None, "weigh", "c1", tool__call__arguments=arguments)).tool_calls
+    assert (call.arguments, call.arguments_text) == (None, arguments)
+
+
+def test_empty_arguments_are_recorded() -> None:
+    (call,) = read(tool("t1", None, "weigh", "c1", tool__call__arguments="{}")).tool_calls
+    assert call.arguments == {}
+
+
+def test_a_failed_tool_tells_its_error_by_status_exception_or_type() -> None:
+    raised = SpanEvent("exception", 1, {"exception.type": "ScaleError", "exception.message": "too heavy"})
+    calls = read(
+        tool("t1", None, "weigh", "c1", at_s=1, status=StatusCode.ERROR, message="broken"),
+        tool("t2", None, "weigh", "c2", at_s=2, status=StatusCode.ERROR, events=[raised]),
+        tool("t3", None, "weigh", "c3", at_s=3, attributes={"error.type": "timeout"}),
+    ).tool_calls
+    assert [call.error for call in calls] == ["broken", "too heavy", "timeout"]
+    assert {call.outcome for call in calls} == {CallOutcome.FAILED}
+
+
+def test_every_turn_has_its_prompt_and_its_calls() -> None:
+    turns = [user("One?"), says("1."), user("Two?")]
+    trajectory = read(
+        agent("a1", at_s=1, lasts_s=4),
+        chat("m1", "a1", turns[:1], [says("1.")], at_s=2),
+        agent("a2", at_s=10, lasts_s=4, trace="b" * 32),
+        chat("m2", "a2", turns, [asks("c1", "count")], at_s=11, trace="b" * 32),
+        tool("t1", "a2", "count", "c1", at_s=13, trace="b" * 32),
+    )
+    assert [prompt.text for prompt in trajectory.prompts] == ["One?", "Two?"]
+    assert [step.turn for step in trajectory.steps] == [0, 1]
+    assert [call.turn for call in trajectory.tool_calls] == [1]
+    assert trajectory.task == "One?\n\nTwo?"
+
+
+def test_a_run_that_begins_with_tool_results_continues_the_turn() -> None:
+    ask = asks("c1", "open_till")
+    trajectory = read(
+        agent("a1", at_s=1, lasts_s=4),
+        chat("m1", "a1", [user("Open the till.")], [ask], at_s=2),
+        agent("a2", at_s=10, lasts_s=4, trace="b" * 32),
+        chat("m2", "a2", [user("Open the till."), ask, answers("c1", "ok")], [says("Open.")], at_s=11, trace="b" * 32),
+    )
+    assert [prompt.text for prompt in trajectory.prompts] == ["Open the till."]
+    assert [step.turn for step in trajectory.steps] == [0, 0]
+
+
+def test_requests_without_an_agent_span_begin_turns_by_what_they_ask() -> None:
+    trajectory = read(
+        chat("m1", "loop", [user("One?")], [says("1.")], at_s=1),
+        chat("m2", "loop", [user("One?"), says("1."), user("Two?")], [says("2.")], at_s=3),
+    )
+    assert [prompt.text for prompt in trajectory.prompts] == ["One?", "Two?"]
+
+
+def test_a_sub_agents_catalog_prompt_and_answer_are_not_the_root_agents() -> None:
+    trajectory = read(
+        agent("root", lasts_s=20, name="chef"),
+        chat(
+            "m1",
+            "root",
+            [user("Cook.")],
+            [asks("c1", "ask")],
+            at_s=2,
+            system_instructions=system(CATALOG.format("stew")),
+        ),
+        tool("t1", "root", "ask", "c1", at_s=4, lasts_s=9),
+        agent("sub", "t1", at_s=5, lasts_s=5, name="buyer"),
+        chat(
+            "m2", "sub", [user("Buy.")], [says("Bought.")], at_s=6, system_instructions=system(CATALOG.format("haggle"))
+        ),
+        chat("m3", "root", [user("Cook.")], [says("Cooked.")], at_s=15),
+    )
+    root, sub = trajectory.agents
+    assert (root.id, root.name, sub.id, sub.name, sub.parent) == ("root", "chef", "root/buyer", "buyer", "root")
+    assert trajectory.offered_skills == root.offered_skills
+    assert [skill.name for skill in root.offered_skills or ()] == ["stew"]
+    assert [skill.name for skill in sub.offered_skills or ()] == ["haggle"]
+    assert [prompt.text for prompt in trajectory.prompts] == ["Cook."]
+    assert [step.agent for step in trajectory.steps] == ["root", "root/buyer", "root"]
+    assert trajectory.answer == "Cooked."
+
+
+def test_an_agent_started_by_a_tool_whose_agent_span_was_lost_is_still_a_sub_agent() -> None:
+    trajectory = read(
+        tool("t1", "lost", "ask", "c1", lasts_s=9),
+        agent("sub", "t1", at_s=2, lasts_s=5, name="buyer"),
+        chat("m1", "sub", [user("Buy.")], [says("Bought.")], at_s=3),
+    )
+    assert [one.id for one in trajectory.agents] == ["root", "root/buyer"]
+
+
+def test_an_agent_span_inside_one_of_the_same_name_is_the_same_agent() -> None:
+    trajectory = read(
+        agent("outer", lasts_s=9, name="chef"),
+        agent("inner", "outer", at_s=2, lasts_s=7, name="chef"),
+        chat("m1", "inner", [user("Cook.")], [says("Cooked.")], at_s=3),
+    )
+    assert [one.id for one in trajectory.agents] == ["root"]
+    assert trajectory.answer == "Cooked."
+
+
+def test_a_request_recorded_by_framework_and_sdk_is_one_step() -> None:
+    trajectory = read(
+        chat("outer", None, at_s=1, lasts_s=4, request__model="m-1"),
+        chat("inner", "outer", [user("Cook.")], [says("Cooked.")], at_s=2, response__model="m-1-b"),
+    )
+    (step,) = trajectory.steps
+    assert (step.text, step.model_requested, step.model_answered) == ("Cooked.", "m-1", "m-1-b")
+
+
+def test_the_answer_is_the_last_text_that_asks_for_no_tool() -> None:
+    thinks: Value = {
+        "role": "assistant",
+        "parts": [{"type": "text", "content": "Let me see."}, {"type": "tool_call", "id": "c1", "name": "weigh"}],
+    }
+    trajectory = read(
+        chat("m1", None, [user("Cook.")], [says("Cooked.")], at_s=1),
+        chat("m2", None, [user("Cook."), says("Cooked."), user("More.")], [thinks], at_s=3),
+    )
+    assert trajectory.answer == "Cooked."
+
+
+def test_the_agents_own_messages_give_the_answer_when_requests_carry_no_content() -> None:
+    trajectory = read(
+        agent(
+            "root", lasts_s=9, output__messages=json.dumps([asks("c1", "weigh"), answers("c1", "9 g"), says("9 g.")])
+        ),
+        chat("m1", "root", at_s=2),
+    )
+    assert (trajectory.answer, trajectory.answer_anchor) == ("9 g.", trajectory.root_anchor)
+    assert [call.result for call in trajectory.tool_calls] == ["9 g"]
+
+
+def test_a_failed_request_is_a_failure_once_although_the_agent_repeats_it() -> None:
+    trajectory = read(
+        agent("root", lasts_s=9, status=StatusCode.ERROR, message="slow down"),
+        chat("m1", "root", at_s=2, status=StatusCode.ERROR, message="slow down", attributes={"error.type": "429"}),
+    )
+    assert [(one.kind, one.message, one.anchor.span_id) for one in trajectory.failures] == [("429", "slow down", "m1")]
+    assert trajectory.steps[0].error == "slow down"
+
+
+def test_an_agent_that_raises_by_itself_is_a_failure() -> None:
+    trajectory = read(agent("root", status=StatusCode.ERROR, message="no budget", attributes={"error.type": "Budget"}))
+    assert [(one.kind, one.message) for one in trajectory.failures] == [("Budget", "no budget")]
+
+
+def test_versions_are_collected_and_change_with_what_they_describe() -> None:
+    def versions(prompt: str, tool_name: str) -> tuple[str | None, str | None]:
+        found = read(
+            chat(
+                "m1",
+                None,
+                [user("Cook.")],
+                [says("Cooked.")],
+                system_instructions=system(prompt),
+                tool__definitions=json.dumps([{"name": tool_name}]),
+                request__model="m-1",
+                response__model="m-1-b",
+            )
+        ).versions
+        assert (found.service, found.models_requested, found.models_answered) == ("test-service", ("m-1",), ("m-1-b",))
+        return found.system_prompt_hash, found.tool_definitions_hash
+
+    assert versions("You cook.", "weigh") == versions("You cook.", "weigh")
+    assert versions("You cook.", "weigh")[0] != versions("You bake.", "weigh")[0]
+    assert versions("You cook.", "weigh")[1] != versions("You cook.", "cut")[1]
+
+
+def test_content_arrives_in_log_events_before_or_after_its_span() -> None:
+    details = {"gen_ai.input.messages": [user("Cook.")], "gen_ai.output.messages": [says("Cooked.")]}
+    told = record("gen_ai.client.inference.operation.details", "m1", at_s=99, attributes=details)
+    trajectory = genai.extract(session([chat("m1")], [told]))
+    assert (trajectory.answer, trajectory.prompts[0].text) == ("Cooked.", "Cook.")
+
+
+def test_log_events_alone_make_a_trajectory() -> None:
+    records = [
+        record("gen_ai.user.message", None, at_s=1, position=0, body={"content": "Cook."}),
+        record(
+            "gen_ai.choice", None, at_s=2, position=1, body={"message": {"content": "Cooked."}, "finish_reason": "stop"}
+        ),
+        record("gen_ai.user.message", None, at_s=3, position=2, body={"content": "Clean."}),
+        record("gen_ai.choice", None, at_s=4, position=3, body={"message": {"content": "Cleaned."}}),
+    ]
+    trajectory = genai.extract(session(records=records))
+    assert [prompt.text for prompt in trajectory.prompts] == ["Cook.", "Clean."]
+    assert (trajectory.answer, trajectory.steps[0].finish_reason) == ("Cleaned.", "stop")
+    assert trajectory.steps[1].anchor.record == 3
+
+
+def test_the_oldest_span_events_are_read() -> None:
+    events = [
+        SpanEvent("gen_ai.content.prompt", SECOND_NS, {"gen_ai.prompt": '[{"role": "user", "content": "Cook."}]'}),
+        SpanEvent(
+            "gen_ai.content.completion", SECOND_NS, {"gen_ai.completion": '[{"role": "assistant", "content": "Ok."}]'}
+        ),
+    ]
+    trajectory = read(chat("m1", events=events))
+    assert (trajectory.prompts[0].text, trajectory.answer) == ("Cook.", "Ok.")
+
+
+def test_sessions_without_any_genai_telemetry_are_not_recognized() -> None:
+    assert not genai.recognizes(session([span("one")], [record("app.line")]))
+    assert genai.recognizes(session([chat("one")]))
+    assert genai.recognizes(session(records=[record("gen_ai.choice", None, body={})]))
