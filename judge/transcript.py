@@ -72,12 +72,14 @@ def excerpt(trajectory: Trajectory, anchor: Anchor, most_tokens: int, neighbours
     at = next((index for index, entry in enumerate(entries) if entry.anchor == anchor), None)
     if at is None:
         return None
-    numbered = list(enumerate(entries, start=1))[max(0, at - neighbours) : at + neighbours + 1]
     room = int(most_tokens * BYTES_PER_TOKEN) - 100
-    for cap in CAPS:
-        parts = [_entry(number, entry, cap) for number, entry in numbered]
-        if sum(size(part) + 1 for part in parts) <= room:
-            return element("excerpt", *parts)
+    numbered = list(enumerate(entries, start=1))
+    for around in range(neighbours, -1, -1):
+        near = numbered[max(0, at - around) : at + around + 1]
+        for cap in CAPS:
+            parts = [_entry(number, entry, cap) for number, entry in near]
+            if sum(size(part) + 1 for part in parts) <= room:
+                return element("excerpt", *parts)
     return element("excerpt", _entry(at + 1, entries[at], max(100, room // 8)))
 
 

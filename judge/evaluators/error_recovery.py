@@ -33,13 +33,11 @@ class ErrorRecovery:
         episodes = _episodes(calls)
         if not episodes:
             return [Verdict(self.id, self.version, whole_session(trajectory), NotApplicable("no call failed"))]
+        outcomes: dict[int, Outcome] = {}
+        for episode in episodes:
+            outcomes |= dict.fromkeys(episode.failures, _outcome(trajectory, episode))
         subjects = subjects_of(calls)
-        return [
-            Verdict(self.id, self.version, subjects[position], outcome)
-            for episode in episodes
-            for outcome in [_outcome(trajectory, episode)]
-            for position in episode.failures
-        ]
+        return [Verdict(self.id, self.version, subjects[position], outcomes[position]) for position in sorted(outcomes)]
 
 
 @dataclass(slots=True)

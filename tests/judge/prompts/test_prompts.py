@@ -1,0 +1,83 @@
+"""Prompts: released ones never change, and values never become instructions."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judge.evaluators import goal_completion, skill_selection
+from judge.fence import Markup, unescape
+from judge.prompts import files, load, render, source, versions_of
+from judge.question import Scale
+
+
+def test_a_released_prompt_is_never_edited() -> None:
+    released = json.loads(source("released.json"))
+    assert {file: hashlib.sha256(source(file).encode()).hexdigest() for file in files()} == released, (
+        "a prompt that is in use must stay as it is: add a new version, and its line to released.json"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "scale"),
+    [("skill_selection", skill_selection.SCALE), ("goal_completion", goal_completion.SCALE)],
+)
+def test_every_version_of_a_prompt_explains_exactly_the_labels_of_its_scale(name: str, scale: Scale) -> None:
+    assert versions_of(name)
+    for version in versions_of(name):
+        labels = load(name, version).question.partition("Labels:")[2]
+        assert tuple(re.findall(r"^- `(\w+)`:", labels, re.MULTILINE)) == scale.labels
+
+
+def test_questions_of_all_evaluators_begin_alike_so_that_a_cache_serves_them() -> None:
+    newest = [load(name, versions_of(name)[-1]) for name in ("skill_selection", "goal_completion")]
+    assert len({(template.system, template.prefix) for template in newest}) == 1
+
+
+def test_the_system_text_asks_for_reasoning_before_the_label() -> None:
+    system = load("goal_completion", "v1").system
+    assert system.index("`reasoning`") < system.index("`label`")
+
+
+@given(st.text())
+def test_a_value_is_escaped_and_can_be_read_back(text: str) -> None:
+    prompt = render("goal_completion", "v1", transcript=text, remarks="")
+    before, after = load("goal_completion", "v1").prefix.split("$transcript")
+    assert unescape(prompt.prefix.removeprefix(before).removesuffix(after)) == text
+    assert prompt.prefix.count("</record>") == 1
+
+
+def test_markup_is_put_in_as_it_is() -> None:
+    assert "<task>x</task>" in render("goal_completion", "v1", transcript=Markup("<task>x</task>"), remarks="").prefix
+
+
+def test_a_placeholder_inside_a_value_stays_text() -> None:
+    prompt = render("goal_completion", "v1", transcript="$remarks $transcript", remarks="secret")
+    assert "$remarks $transcript" in prompt.prefix
+    assert "secret" not in prompt.prefix
+
+
+def test_version_and_hash_name_the_template_and_not_the_session() -> None:
+    one = render("goal_completion", "v1", transcript="a", remarks="")
+    two = render("goal_completion", "v1", transcript="b", remarks="")
+    assert (one.version, one.sha256) == (two.version, two.sha256) == ("v1", load("goal_completion", "v1").sha256)
+    assert one.sha256 != load("skill_selection", "v1").sha256
+
+
+def test_a_users_own_system_text_replaces_the_files_and_changes_the_hash() -> None:
+    own = render("goal_completion", "v1", "Be strict. $transcript", transcript="a", remarks="")
+    assert own.system == "Be strict. $transcript"
+    assert own.sha256 != load("goal_completion", "v1").sha256
+
+
+def test_what_does_not_exist_is_an_error() -> None:
+    with pytest.raises(LookupError, match="no prompt goal_completion"):
+        load("goal_completion", "v99")
+    with pytest.raises(LookupError):
+        render("goal_completion", "v1")
+    assert versions_of("nothing") == ()

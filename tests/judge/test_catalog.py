@@ -1,0 +1,127 @@
+"""The catalog: all evaluators look at a session, and none can spoil it for the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+import judge.evaluators
+from extractors.registry import UNRECOGNISED as REGISTRY_UNRECOGNISED
+from extractors.trajectory import Trajectory
+from judge.catalog import NAMES, UNRECOGNISED, Evaluator, Plan, build, option_problems, plan_all
+from judge.options import EvaluatorOptions
+from judge.question import Question
+from judge.suites import Case
+from judge.verdict import NotJudged, SessionRef, Verdict, verdict_id
+from tests.judge.trajectories import call, case, failed, load, skills, trajectory
+
+SESSION = trajectory(
+    call("find", {"q": 1}),
+    failed("read", {"p": 1}),
+    failed("read", {"p": 2}),
+    skill_invocations=(load("pdf"), load("pdf")),
+    offered_skills=skills("pdf", "xls"),
+    answer="done",
+)
+
+
+class _Broken:
+    """Fails after its first finding, as a generator does."""
+
+    id = "broken"
+    version = "1"
+
+    def plan(self, trajectory: Trajectory, cases: Sequence[Case]) -> Sequence[Question | Verdict]:
+        return list(self._findings(trajectory))
+
+    def _findings(self, trajectory: Trajectory) -> Iterator[Verdict]:
+        raise KeyError(trajectory.task)
+
+
+def _findings(plan: Plan) -> list[Verdict | Question]:
+    return [*plan.verdicts, *plan.questions]
+
+
+def test_every_evaluator_file_is_in_the_catalog() -> None:
+    folder = Path(judge.evaluators.__path__[0])
+    shared = {"__init__", "cases", "asking"}
+    assert {file.stem for file in folder.glob("*.py")} - shared == set(NAMES)
+
+
+def test_every_evaluator_says_something_about_every_session() -> None:
+    plan = plan_all(SESSION, [case("expected_skill: pdf")], build())
+    assert {found.evaluator for found in _findings(plan)} == set(NAMES)
+    assert plan.errors == ()
+    empty = plan_all(Trajectory("s", "testing"), [], build())
+    assert {found.evaluator for found in _findings(empty)} == set(NAMES)
+
+
+def test_an_evaluator_that_raises_is_not_judged_and_its_neighbours_go_on() -> None:
+    others = build()
+    plan = plan_all(SESSION, [], (_Broken(), *others))
+    (broken,) = [verdict for verdict in plan.verdicts if verdict.evaluator == "broken"]
+    assert broken.outcome == NotJudged("evaluator_error", "KeyError")
+    assert [(name, type(error)) for name, error in plan.errors] == [("broken", KeyError)]
+    alone = plan_all(SESSION, [], others)
+    assert (plan.verdicts[1:], plan.questions) == (alone.verdicts, alone.questions)
+
+
+def test_a_session_nobody_understood_gets_no_verdicts() -> None:
+    assert UNRECOGNISED == REGISTRY_UNRECOGNISED
+    plan = plan_all(Trajectory("s", UNRECOGNISED), [case("expected_skill: pdf")], build())
+    assert (plan.verdicts, plan.questions) == ((), ())
+
+
+def test_planning_twice_gives_the_same_ids_and_no_two_alike() -> None:
+    cases = [case("expected_skill: pdf\nbudgets: {tool_calls: 1, tokens: 5}\nrequired_steps: [{tool: find}]")]
+    first, second = plan_all(SESSION, cases, build()), plan_all(SESSION, cases, build())
+    assert first == second
+    found = [(item.evaluator, item.evaluator_version, item.case, item.subject) for item in _findings(first)]
+    assert len(set(found)) == len(found)
+    ids = [verdict_id(SessionRef("s"), verdict) for verdict in first.verdicts]
+    assert len(set(ids)) == len(ids)
+
+
+def test_a_disabled_evaluator_is_left_out() -> None:
+    some = build({"goal_completion": EvaluatorOptions(enabled=False), "budgets": EvaluatorOptions(enabled=False)})
+    assert {evaluator.id for evaluator in some} == set(NAMES) - {"goal_completion", "budgets"}
+
+
+def test_options_reach_the_question() -> None:
+    options = {"goal_completion": EvaluatorOptions(model="m", effort="low", prompt_version="v1", system_prompt="Hm.")}
+    (question,) = _questions("goal_completion", options)
+    assert (question.model, question.effort, question.prompt.system) == ("m", "low", "Hm.")
+    (usual,) = _questions("goal_completion", {})
+    assert (usual.model, usual.effort) == (None, None)
+    assert usual.evaluator_version == "1+v1"
+    assert question.evaluator_version.startswith("1+v1+system-"), "another yardstick is another version"
+
+
+def _questions(name: str, options: dict[str, EvaluatorOptions]) -> list[Question]:
+    plan = plan_all(SESSION, [], build(options))
+    return [question for question in plan.questions if question.evaluator == name]
+
+
+def test_a_high_risk_case_makes_its_questions_urgent() -> None:
+    evaluators: tuple[Evaluator, ...] = build()
+    risky = plan_all(SESSION, [case("risk: high")], evaluators)
+    assert all(question.high_risk for question in risky.questions)
+    assert not any(question.high_risk for question in plan_all(SESSION, [case("risk: normal")], evaluators).questions)
+
+
+def test_wrong_options_are_all_told_at_once() -> None:
+    options = {
+        "skill_selektion": EvaluatorOptions(),
+        "budgets": EvaluatorOptions(model="m", effort="low"),
+        "goal_completion": EvaluatorOptions(prompt_version="v99"),
+    }
+    assert [key for key, _ in option_problems(options)] == [
+        "skill_selektion",
+        "budgets.model",
+        "budgets.effort",
+        "goal_completion.prompt_version",
+    ]
+    with pytest.raises(ValueError, match=r"evaluators\.goal_completion\.prompt_version: .* there are v1"):
+        build(options)
