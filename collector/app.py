@@ -1,4 +1,4 @@
-"""Builds every object, starts them in order, and stops them in the order in which data flow."""
+"""One SpanJudge process: starts its parts in order, and stops them in the order in which data flow."""
 
 from __future__ import annotations
 
@@ -6,48 +6,33 @@ import asyncio
 import fcntl
 import gc
 import os
-import random
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import structlog
 from starlette.applications import Starlette
 
-from collector.admin import admin_app
-from collector.asking import Asking
+from collector.admin import Check, admin_app
+from collector.building import Parts, build
 from collector.clock import Clock, SystemClock
-from collector.closing import Closing
 from collector.config import Config
 from collector.errors import StoreUnavailable
-from collector.exporters.otlp import OtlpExporter
-from collector.exporting import Backoff, Exporting
 from collector.http_serving import HttpServer
-from collector.ingest import Ingest, Limits
-from collector.journal.journal import Journal, JournalSettings
-from collector.judging import Judging, Rules
+from collector.judging import Rules
 from collector.metrics import Metrics
 from collector.otlp.grpc_server import GrpcReceiver
 from collector.otlp.http_server import http_app
-from collector.rules import session_names
-from collector.sessions.book import Claim, Policy, SessionBook
-from collector.sessions.routing import Marks, Router
 from collector.store.sqlite import SqliteStore
-from judge.clients.anthropic import AnthropicJudge
-from judge.retry import RetryPolicy
-from judge.verdict import NotJudged
 
 log = structlog.get_logger(__name__)
 
 STORE_FILE = "verdicts.sqlite3"
-JOURNAL_DIRECTORY = "journal"
 _WORKERS = 2  # sessions read at once: they take turns at the interpreter lock, but wait for the store together
-NO_JUDGE = NotJudged(
-    "no_judge_configured", "set ANTHROPIC_API_KEY, or judge.api_key in the configuration, to have this judged"
-)
 
 
 class AlreadyRunning(Exception):
@@ -64,7 +49,7 @@ class Addresses:
 
 
 class App:
-    """One SpanJudge process. `start`, then wait for `failed` or a signal, then `stop`."""
+    """`start`, then wait for `failed` or a signal, then `stop`."""
 
     def __init__(self, config: Config, rules: Rules, clock: Clock | None = None) -> None:
         self._config = config
@@ -73,7 +58,9 @@ class App:
         self._metrics = Metrics(version("spanjudge"))
         self._tasks: list[asyncio.Task[None]] = []
         self._servers: list[tuple[HttpServer, asyncio.Task[None]]] = []
+        self._grpc: GrpcReceiver | None = None
         self._stop_exporting = asyncio.Event()
+        self._exporting_task: asyncio.Task[None] | None = None
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def start(self) -> Addresses:
@@ -81,139 +68,58 @@ class App:
 
         Raises OSError for an address that cannot be had, `AlreadyRunning`, or `StoreUnavailable`.
         """
-        config = self._config
-        self._lock = _lock(config.data_dir)
-        self._store = SqliteStore.open(config.data_dir / STORE_FILE)
-        self._build()
-        now_ms = self._now_ms()
-        began_ns = self._clock.now_ns()
-        claims = self._book.recover(self._journal.entries(), self._journal.last_row(), now_ms)
-        self._journal.start()
-        self._judging.add(claims)
-        if len(self._book.index):
-            took_s = (self._clock.now_ns() - began_ns) / 1e9
-            log.info("recovered", sessions=len(self._book.index), to_judge=len(claims), seconds=round(took_s, 2))
-        self._run("watching the disk", self._ingest.watch())
-        self._run("closing sessions", self._closing.run())
+        directory = self._config.data_dir
+        self._lock = _lock(directory)
+        self._store = SqliteStore.open(directory / STORE_FILE)
+        self._parts = parts = build(self._config, self._rules, self._store, self._clock, self._metrics)
+        self._recover(parts)
+        self._run("watching the disk", parts.ingest.watch())
+        self._run("closing sessions", parts.closing.run())
         for _ in range(_WORKERS):
-            self._run("judging sessions", self._judging.run())
-        if self._asking is not None:
-            self._run("asking the judge", self._asking.run())
-        self._exporting_task = (
-            self._run("exporting verdicts", self._exporting.run(self._stop_exporting)) if self._exporting else None
-        )
-        addresses = await self._listen()
-        # What lives long is in place; the collector need not look at it at every full pass.
+            self._run("judging sessions", parts.judging.run())
+        if parts.asking is not None:
+            self._run("asking the judge", parts.asking.run())
+        if parts.exporting is not None:
+            self._exporting_task = self._run("exporting verdicts", parts.exporting.run(self._stop_exporting))
+        addresses = await self._listen(parts)
+        # What lives long is in place; full passes of the garbage collector need not look at it again.
         gc.collect()
         gc.freeze()
         return addresses
 
-    def _build(self) -> None:
-        config, clock, metrics = self._config, self._clock, self._metrics
-        sessions = config.sessions
-        policy = Policy(
-            idle_ms=_ms(sessions.idle_seconds),
-            max_age_ms=_ms(sessions.max_age_seconds),
-            settle_ms=_ms(sessions.settle_seconds),
-            late_window_ms=_ms(sessions.late_window_seconds),
-            max_spans=sessions.max_spans,
-            max_bytes=sessions.max_bytes,
-            rate=config.sampling.rate,
-            trace_is_session=sessions.without_id == "trace",
-        )
-        self._book = SessionBook(policy, self._now_ms())
-        marks = Marks(
-            names=session_names(config),
-            end_events=sessions.end_marker.events,
-            end_attributes=sessions.end_marker.attributes,
-        )
-        self._journal = Journal(
-            config.data_dir / JOURNAL_DIRECTORY,
-            JournalSettings(
-                segment_bytes=config.journal.segment_bytes,
-                segment_ms=_ms(config.journal.segment_seconds),
-                min_free_bytes=config.journal.min_free_bytes,
-                max_bytes=config.journal.max_bytes,
-            ),
-            self._now_ms,
-        )
-        self._exporter = OtlpExporter(config.export.otlp, version("spanjudge")) if config.export.otlp else None
-        exporters = [self._exporter.name] if self._exporter else []
-        self._exporting = (
-            Exporting(
-                self._store,
-                self._exporter,
-                clock,
-                metrics,
-                backoff=Backoff(max_s=config.export.otlp.retry_max_seconds),
-            )
-            if self._exporter and config.export.otlp
-            else None
-        )
-        self._judge = _judge(config)
-        self._asking = (
-            Asking(
-                self._store,
-                self._judge,
-                RetryPolicy(max_attempts=config.judge.max_attempts, max_s=config.judge.retry_max_seconds),
-                clock,
-                metrics,
-                concurrency=config.judge.concurrency,
-                exporters=exporters,
-                on_verdict=self._on_verdict,
-                jitter=random.Random(),  # noqa: S311 - spreads retries, keeps no secrets
-            )
-            if self._judge
-            else None
-        )
-        self._judging = Judging(
-            self._book,
-            self._journal,
-            self._store,
-            self._rules,
-            clock,
-            metrics,
-            exporters=exporters,
-            judge_problem=None if self._judge else NO_JUDGE,
-            on_finished=self._on_finished,
-        )
-        self._closing = Closing(self._book, self._journal, self._judging, clock, metrics)
-        limits = Limits(
-            pending_bytes=config.receivers.max_pending_bytes,
-            in_flight=config.receivers.max_in_flight,
-            open_sessions=sessions.max_open,
-        )
-        router = Router(self._book, marks)
-        self._ingest = Ingest(self._book, router, self._journal, limits, clock, metrics, self._on_recovered)
+    def _recover(self, parts: Parts) -> None:
+        began_ns = self._clock.now_ns()
+        claims = parts.book.recover(parts.journal.entries(), parts.journal.last_row(), began_ns // 1_000_000)
+        parts.journal.start()
+        parts.judging.add(claims)
+        if len(parts.book.index):
+            took_s = round((self._clock.now_ns() - began_ns) / 1e9, 2)
+            log.info("recovered", sessions=len(parts.book.index), to_judge=len(claims), seconds=took_s)
 
-    async def _listen(self) -> Addresses:
+    async def _listen(self, parts: Parts) -> Addresses:
         receivers = self._config.receivers
-        self._grpc: GrpcReceiver | None = None
         grpc_address = http_address = admin_address = None
         if receivers.grpc.enabled:
             self._grpc = GrpcReceiver(
-                self._ingest,
+                parts.ingest,
                 self._metrics,
                 listen=receivers.grpc.listen,
                 max_request_bytes=receivers.max_request_bytes,
                 tenant_header=receivers.tenant_header,
             )
             port = await self._grpc.start()
-            grpc_address = f"{_host(receivers.grpc.listen)}:{port}"
+            grpc_address = f"{receivers.grpc.listen.rpartition(':')[0]}:{port}"
         if receivers.http.enabled:
             app = http_app(
-                self._ingest,
+                parts.ingest,
                 self._metrics,
                 max_request_bytes=receivers.max_request_bytes,
                 tenant_header=receivers.tenant_header,
             )
             http_address = await self._serve(app, receivers.http.listen, "receivers.http.listen")
         if self._config.admin.enabled:
-            checks: dict[str, Callable[[], Awaitable[str | None]]] = {
-                "ingest": self._check_ingest,
-                "store": self._check_store,
-            }
-            admin = admin_app(self._metrics, checks)
+            checks: dict[str, Check] = {"ingest": self._check_ingest, "store": self._check_store}
+            admin = admin_app(self._metrics, checks, refresh=self._refresh)
             admin_address = await self._serve(admin, self._config.admin.listen, "admin.listen")
         return Addresses(grpc_address, http_address, admin_address)
 
@@ -226,80 +132,73 @@ class App:
 
     async def stop(self, deadline_s: float) -> None:
         """Take nothing new, finish what was taken, keep the rest for the next start; within the deadline."""
+        parts = self._parts
         loop = asyncio.get_running_loop()
         ends = loop.time() + deadline_s
-        log.info("stopping", within_seconds=deadline_s, to_judge=self._judging.waiting)
-        self._ingest.stop_taking()
+        log.info("stopping", within_seconds=deadline_s, to_judge=parts.judging.waiting)
+        parts.ingest.stop_taking()
         if self._grpc is not None:
             await self._grpc.stop(min(5.0, deadline_s / 4))
         for server, _ in self._servers:
             server.stop()
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._judging.drained(), deadline_s / 2)
-        self._stop_exporting.set()
-        if self._exporting is not None and self._exporting_task is not None:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(asyncio.shield(self._exporting_task), 2.0)
-            try:
-                left = await self._exporting.drain(self._clock.now_ns() + int(max(0.0, ends - loop.time() - 2) * 1e9))
-            except StoreUnavailable as error:
-                log.warning("store_unavailable", error=str(error))
-            else:
-                log.info("export_drained", left_for_next_start=left)
-        tasks = [*self._tasks, *(task for _, task in self._servers)]
+        with suppress(TimeoutError):  # what is left is judged after the next start
+            await asyncio.wait_for(parts.judging.drained(), deadline_s / 2)
+        await self._stop_export(parts, within_s=max(0.0, ends - loop.time() - deadline_s / 10))
         for task in self._tasks:
             task.cancel()
-        await asyncio.wait([asyncio.gather(*tasks, return_exceptions=True)], timeout=max(1.0, ends - loop.time()))
-        if self._exporter is not None:
-            await self._exporter.close()
-        if self._judge is not None:
-            await self._judge.aclose()
-        await self._journal.stop()
+        tasks = [*self._tasks, *(task for _, task in self._servers)]
+        await asyncio.wait(tasks, timeout=max(1.0, ends - loop.time()))
+        if parts.exporter is not None:
+            await parts.exporter.close()
+        if parts.judge is not None:
+            await parts.judge.aclose()
+        await parts.journal.stop()
         await self._store.close()
         os.close(self._lock)
-        log.info("stopped", open_sessions=self._book.open_sessions(), to_judge=self._judging.waiting)
+        log.info("stopped", open_sessions=parts.book.open_sessions(), to_judge=parts.judging.waiting)
 
-    def _run(self, name: str, work: Awaitable[None]) -> asyncio.Task[None]:
-        async def supervised() -> None:
-            await work
+    async def _stop_export(self, parts: Parts, within_s: float) -> None:
+        self._stop_exporting.set()
+        if parts.exporting is None or self._exporting_task is None:
+            return
+        await asyncio.wait([self._exporting_task], timeout=within_s / 2)
+        if not self._exporting_task.done():
+            return
+        try:
+            left = await parts.exporting.drain(self._clock.now_ns() + int(within_s / 2 * 1e9))
+        except StoreUnavailable as error:
+            log.warning("store_unavailable", error=str(error))
+        else:
+            log.info("export_drained", left_for_next_start=left)
 
-        task = asyncio.create_task(supervised(), name=name)
+    def _run(self, name: str, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work, name=name)
         task.add_done_callback(self._ended)
         self._tasks.append(task)
         return task
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        """A part that ends by an error takes the process down: half a SpanJudge would look alive and lose trust."""
+        """A part that ends by an error takes the process down: half a SpanJudge would look alive and be no use."""
         if task.cancelled() or (error := task.exception()) is None:
             return
         log.error("part_failed", part=task.get_name(), exc_info=error)
         if not self.failed.done():
             self.failed.set_exception(error)
 
-    def _now_ms(self) -> int:
-        return self._clock.now_ns() // 1_000_000
-
-    def _on_finished(self) -> None:
-        if self._asking is not None:
-            self._asking.poke()
-        self._on_verdict()
-
-    def _on_verdict(self) -> None:
-        if self._exporting is not None:
-            self._exporting.poke()
-
-    async def _on_recovered(self, claims: list[Claim]) -> None:
-        self._judging.add(claims)
-
     async def _check_ingest(self) -> str | None:
-        return self._ingest.problem()
+        return self._parts.ingest.problem()
 
     async def _check_store(self) -> str | None:
-        try:
-            await self._store.pending_questions()
-        except StoreUnavailable as error:
-            return str(error)
-        return None
+        return await self._store.problem()
+
+    async def _refresh(self) -> None:
+        """Gauges, as they are at the moment of a scrape."""
+        parts, metrics = self._parts, self._metrics
+        metrics.sessions_open(parts.book.open_sessions())
+        metrics.journal_bytes(parts.journal.size())
+        metrics.questions_pending(await self._store.pending_questions())
+        if parts.exporter is not None:
+            metrics.export_pending(parts.exporter.name, await self._store.outbox_size(parts.exporter.name))
 
 
 async def serve(config: Config, rules: Rules, on_started: Callable[[Addresses], None]) -> None:
@@ -320,21 +219,6 @@ async def serve(config: Config, rules: Rules, on_started: Callable[[Addresses], 
         app.failed.result()
 
 
-def _judge(config: Config) -> AnthropicJudge | None:
-    settings = config.judge
-    key = settings.api_key.get_secret_value() if settings.api_key else os.environ.get("ANTHROPIC_API_KEY", "")
-    if not key:
-        return None
-    return AnthropicJudge(
-        settings.model,
-        settings.effort,
-        settings.max_output_tokens,
-        settings.timeout_seconds,
-        key,
-        settings.base_url,
-    )
-
-
 def _lock(directory: Path) -> int:
     """Hold the data directory for this process alone; released when the process ends, however it ends."""
     try:
@@ -348,11 +232,3 @@ def _lock(directory: Path) -> int:
         os.close(descriptor)
         raise AlreadyRunning(f"data_dir: another SpanJudge uses {directory}") from error
     return descriptor
-
-
-def _host(listen: str) -> str:
-    return listen.rpartition(":")[0]
-
-
-def _ms(seconds: float) -> int:
-    return round(seconds * 1000)

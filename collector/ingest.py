@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import structlog
@@ -50,7 +50,7 @@ class Ingest:
         limits: Limits,
         clock: Clock,
         metrics: Metrics,
-        on_recovered: Callable[[list[Claim]], Awaitable[None]],
+        on_recovered: Callable[[list[Claim]], None],
     ) -> None:
         self._book = book
         self._router = router
@@ -138,7 +138,8 @@ class Ingest:
             self._metrics.journal_bytes(self._journal.size())
             if self._journal.failure is not None:
                 await self._mend()
-            self._journal.drop_before(self._book.oldest_needed())
+            if self._journal.segments > 1:
+                self._journal.drop_before(self._book.oldest_needed())
             await asyncio.sleep(_ROOM_CHECK_S)
 
     async def _mend(self) -> None:
@@ -153,4 +154,4 @@ class Ingest:
         claims = self._book.recover(entries, last_row, self._clock.now_ns() // 1_000_000)
         self._journal.restart()
         log.info("journal_recovered", sessions=len(self._book.index), claims=len(claims))
-        await self._on_recovered(claims)
+        self._on_recovered(claims)

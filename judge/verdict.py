@@ -112,7 +112,9 @@ def verdict_id(session: SessionRef, verdict: Verdict) -> str:
         str(session.revision),
     )
     # Length-prefixed, so that no choice of texts can make two different tuples hash alike.
-    joined = b"".join(len(raw).to_bytes(4, "big") + raw for raw in (part.encode() for part in parts))
+    joined = b"".join(
+        len(raw).to_bytes(4, "big") + raw for raw in (part.encode("utf-8", "surrogatepass") for part in parts)
+    )
     return hashlib.sha256(joined).hexdigest()[:32]
 
 

@@ -159,7 +159,12 @@ class Journal:
         return None
 
     def size(self) -> int:
+        """Bytes on disk."""
         return self._segments.size()
+
+    @property
+    def segments(self) -> int:
+        return len(self._segments)
 
     def entries(self) -> Iterator[tuple[RowKey, bytes]]:
         """Every row in order, for recovery: values of LINK and CLOSED rows, b"" for the rest."""

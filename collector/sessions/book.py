@@ -21,6 +21,7 @@ from collector.sessions.parking import Parking
 from collector.sessions.wheel import Wheel
 
 SAMPLED_OUT = -1
+_MOST_HOT = 100_000  # traces remembered in each of two generations, so that memory stays bounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,14 @@ class SessionBook:
 
     # -- who is it? ---------------------------------------------------------------------------------------------
 
+    def _remember(self, owner: Owner, trace: bytes, slot: int, wire: bytes, head: bytes) -> None:
+        hot = self.hot(owner.tenant)
+        if len(hot) >= _MOST_HOT:
+            self._warm[owner.tenant], hot = hot, {}
+            self._hot[owner.tenant] = hot
+        generation = 0 if slot == SAMPLED_OUT else self.index.generation[slot]
+        hot[trace] = Hot(owner.name, slot, generation, wire, head)
+
     def hot(self, tenant: str) -> dict[bytes, Hot]:
         """Trace id → the session last named in it: a cache, to be trusted only where `wire` agrees."""
         return self._hot.setdefault(tenant, {})
@@ -129,13 +138,13 @@ class SessionBook:
         digest = owner.digest
         if not kept(digest, self.policy.rate):
             if trace:
-                self.hot(owner.tenant)[trace] = Hot(owner.name, SAMPLED_OUT, 0, wire, head)
+                self._remember(owner, trace, SAMPLED_OUT, wire, head)
                 self._drop_parked(owner.tenant, trace, now_ms)
             return SAMPLED_OUT
         slot = self._open(digest, Kind.SESSION, now_ms)
         if trace:
             self._link(owner.tenant, trace, slot, now_ms)
-            self.hot(owner.tenant)[trace] = Hot(owner.name, slot, self.index.generation[slot], wire, head)
+            self._remember(owner, trace, slot, wire, head)
         return slot
 
     def unnamed(self, tenant: str, trace: bytes, resource_name: str | None, now_ms: int) -> int:

@@ -1,0 +1,173 @@
+"""Builds the parts of one process from its configuration; nothing runs yet."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import version
+
+from collector.asking import Asking
+from collector.clock import Clock
+from collector.closing import Closing
+from collector.config import Config
+from collector.exporters.otlp import OtlpExporter
+from collector.exporting import Backoff, Exporting
+from collector.ingest import Ingest, Limits
+from collector.journal.journal import Journal, JournalSettings
+from collector.judging import Judging, Rules
+from collector.metrics import Metrics
+from collector.rules import session_names
+from collector.sessions.book import Policy, SessionBook
+from collector.sessions.routing import Marks, Router
+from collector.store.store import Store
+from judge.clients.anthropic import AnthropicJudge
+from judge.retry import RetryPolicy
+from judge.verdict import NotJudged
+
+JOURNAL_DIRECTORY = "journal"
+NO_JUDGE = NotJudged(
+    "no_judge_configured", "set ANTHROPIC_API_KEY, or judge.api_key in the configuration, to have this judged"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """`asking` and `judge` are None without a judge, `exporting` and `exporter` without an export."""
+
+    book: SessionBook
+    journal: Journal
+    ingest: Ingest
+    closing: Closing
+    judging: Judging
+    judge: AnthropicJudge | None
+    asking: Asking | None
+    exporter: OtlpExporter | None
+    exporting: Exporting | None
+
+
+def build(config: Config, rules: Rules, store: Store, clock: Clock, metrics: Metrics) -> Parts:
+    """Everything between the receivers and the exporters. Opens the journal: raises `StoreUnavailable`."""
+
+    def now_ms() -> int:
+        return clock.now_ns() // 1_000_000
+
+    book = SessionBook(_policy(config), now_ms())
+    journal = Journal(config.data_dir / JOURNAL_DIRECTORY, _journal_settings(config), now_ms)
+    exporter, exporting = _export(config, store, clock, metrics)
+    exporters = [exporter.name] if exporter else []
+
+    def on_verdict() -> None:
+        if exporting is not None:
+            exporting.poke()
+
+    judge = _judge(config)
+    asking = _asking(config, judge, store, clock, metrics, exporters, on_verdict) if judge else None
+
+    def on_finished() -> None:
+        on_verdict()
+        if asking is not None:
+            asking.poke()
+
+    judging = Judging(
+        book,
+        journal,
+        store,
+        rules,
+        clock,
+        metrics,
+        exporters=exporters,
+        judge_problem=None if judge else NO_JUDGE,
+        on_finished=on_finished,
+    )
+    limits = Limits(
+        pending_bytes=config.receivers.max_pending_bytes,
+        in_flight=config.receivers.max_in_flight,
+        open_sessions=config.sessions.max_open,
+    )
+    ingest = Ingest(book, Router(book, _marks(config)), journal, limits, clock, metrics, judging.add)
+    closing = Closing(book, journal, judging, clock, metrics)
+    return Parts(book, journal, ingest, closing, judging, judge, asking, exporter, exporting)
+
+
+def _policy(config: Config) -> Policy:
+    sessions = config.sessions
+    return Policy(
+        idle_ms=_ms(sessions.idle_seconds),
+        max_age_ms=_ms(sessions.max_age_seconds),
+        settle_ms=_ms(sessions.settle_seconds),
+        late_window_ms=_ms(sessions.late_window_seconds),
+        max_spans=sessions.max_spans,
+        max_bytes=sessions.max_bytes,
+        rate=config.sampling.rate,
+        trace_is_session=sessions.without_id == "trace",
+    )
+
+
+def _marks(config: Config) -> Marks:
+    marker = config.sessions.end_marker
+    return Marks(names=session_names(config), end_events=marker.events, end_attributes=marker.attributes)
+
+
+def _journal_settings(config: Config) -> JournalSettings:
+    settings = config.journal
+    return JournalSettings(
+        segment_bytes=settings.segment_bytes,
+        segment_ms=_ms(settings.segment_seconds),
+        min_free_bytes=settings.min_free_bytes,
+        max_bytes=settings.max_bytes,
+    )
+
+
+def _export(
+    config: Config, store: Store, clock: Clock, metrics: Metrics
+) -> tuple[OtlpExporter, Exporting] | tuple[None, None]:
+    settings = config.export.otlp
+    if settings is None:
+        return None, None
+    exporter = OtlpExporter(settings, version("spanjudge"))
+    backoff = Backoff(max_s=settings.retry_max_seconds)
+    return exporter, Exporting(store, exporter, clock, metrics, backoff=backoff)
+
+
+def _judge(config: Config) -> AnthropicJudge | None:
+    settings = config.judge
+    key = settings.api_key.get_secret_value() if settings.api_key else os.environ.get("ANTHROPIC_API_KEY", "")
+    if not key:
+        return None
+    return AnthropicJudge(
+        settings.model,
+        settings.effort,
+        settings.max_output_tokens,
+        settings.timeout_seconds,
+        key,
+        settings.base_url,
+    )
+
+
+def _asking(
+    config: Config,
+    judge: AnthropicJudge,
+    store: Store,
+    clock: Clock,
+    metrics: Metrics,
+    exporters: list[str],
+    on_verdict: Callable[[], None],
+) -> Asking:
+    settings = config.judge
+    return Asking(
+        store,
+        judge,
+        RetryPolicy(max_attempts=settings.max_attempts, max_s=settings.retry_max_seconds),
+        clock,
+        metrics,
+        concurrency=settings.concurrency,
+        exporters=exporters,
+        on_verdict=on_verdict,
+        jitter=random.Random(),  # noqa: S311 - spreads retries, keeps no secrets
+    )
+
+
+def _ms(seconds: float) -> int:
+    return round(seconds * 1000)
