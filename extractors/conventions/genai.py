@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from extractors import attributes as at
@@ -183,8 +183,11 @@ def _answer(layout: Layout, steps: Sequence[Step]) -> tuple[str | None, Anchor |
 
     Where the requests do not tell, the agent span's own output messages do.
     """
+    asking = {
+        placed.anchor for placed in layout.exchanges if any(message.calls for message in placed.content.outputs or ())
+    }
     own = [step for step in steps if step.agent == ROOT_AGENT and step.text]
-    final = [(step.end_ns, step.text, step.anchor) for step in own if not _asks_for_tools(step, layout)]
+    final = [(step.end_ns, step.text, step.anchor) for step in own if step.anchor not in asking]
     said_by_steps = max((end_ns for end_ns, _, _ in final), default=0)
     final += [
         (placed.end_ns, text, placed.anchor)
@@ -192,23 +195,18 @@ def _answer(layout: Layout, steps: Sequence[Step]) -> tuple[str | None, Anchor |
         if placed.agent == ROOT_AGENT and placed.start_ns > said_by_steps and (text := _last_said(placed))
     ]
     if not final:
-        final = [(step.end_ns, step.text, step.anchor) for step in own] or _only_steps(steps, layout)
+        final = [(step.end_ns, step.text, step.anchor) for step in own] or _delegated(steps, asking)
     if not final:
         return None, None
     _, text, anchor = max(final, key=lambda item: (item[0], item[2].ref))
     return text, anchor
 
 
-def _only_steps(steps: Sequence[Step], layout: Layout) -> list[tuple[int, str | None, Anchor]]:
+def _delegated(steps: Sequence[Step], asking: Container[Anchor]) -> list[tuple[int, str | None, Anchor]]:
     """When the root agent only delegates, what its agents said is what the person got."""
     if any(step.agent == ROOT_AGENT for step in steps):
         return []
-    return [(step.end_ns, step.text, step.anchor) for step in steps if step.text and not _asks_for_tools(step, layout)]
-
-
-def _asks_for_tools(step: Step, layout: Layout) -> bool:
-    outputs = next((placed.content.outputs for placed in layout.exchanges if placed.anchor == step.anchor), None)
-    return any(message.calls for message in outputs or ())
+    return [(step.end_ns, step.text, step.anchor) for step in steps if step.text and step.anchor not in asking]
 
 
 def _last_said(placed: Placed) -> str | None:

@@ -7,6 +7,7 @@ without one, the span tree and the tool's name do.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -65,9 +66,13 @@ class _Ledger:
     drafts: list[_Draft] = field(default_factory=list)
     by_id: dict[str, list[_Draft]] = field(default_factory=dict)
     by_span: dict[Key, _Draft] = field(default_factory=dict)
+    waiting: dict[tuple[str, str], deque[_Draft]] = field(default_factory=dict)
+    """(agent, tool) → requests that no span has answered yet, and some that one has"""
 
     def add(self, draft: _Draft) -> _Draft:
         self.drafts.append(draft)
+        if draft.asked is not None:
+            self.waiting.setdefault((draft.agent, draft.name), deque()).append(draft)
         if draft.call_id is not None:
             self.by_id.setdefault(draft.call_id, []).append(draft)
         return draft
@@ -144,10 +149,12 @@ def _asked_by_id(ledger: _Ledger, execution: _Execution) -> _Draft | None:
 
 def _asked_by_name(ledger: _Ledger, execution: _Execution) -> _Draft | None:
     """The first unanswered request of the same tool, for spans or requests without an id."""
-    for draft in ledger.drafts:
-        by_name = draft.name == execution.name and draft.agent == execution.placed.agent and not draft.executions
+    waiting = ledger.waiting.get((execution.placed.agent, execution.name), deque())
+    while waiting and waiting[0].executions:
+        waiting.popleft()
+    for draft in waiting:
         without_id = draft.call_id is None or execution.call_id is None
-        if by_name and without_id and draft.since_ns <= execution.placed.start_ns:
+        if without_id and not draft.executions and draft.since_ns <= execution.placed.start_ns:
             return draft
     return None
 

@@ -6,6 +6,7 @@ was recorded, a trace is a run. Spans are told by `gen_ai.operation.name`, never
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -202,10 +203,8 @@ def _runs_by_trace(layout: Layout) -> Mapping[str, list[tuple[int, Key]]]:
 def _run_nearby(runs: Mapping[str, list[tuple[int, Key]]], trace_id: str, start_ns: int) -> Key:
     """For what is outside every agent span: the run of its trace that had begun last, else the trace itself."""
     known = runs.get(trace_id, [])
-    begun = [run for begin_ns, run in known if begin_ns <= start_ns]
-    if begun:
-        return begun[-1]
-    return known[0][1] if known else (trace_id, "")
+    begun = bisect_right(known, start_ns, key=lambda run: run[0])
+    return known[max(begun - 1, 0)][1] if known else (trace_id, "")
 
 
 def _spanless(

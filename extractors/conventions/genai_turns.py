@@ -6,7 +6,8 @@ message. A run that begins with tool results instead (an approval came, a tool r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from extractors.conventions.genai_spans import Layout, Placed
@@ -26,12 +27,14 @@ class Turns:
         """The turn something belongs to; -1 when none had begun."""
         begun = self.begins.get(placed.run)
         if begun is None:
-            return max((at for found in self.begins.values() for at in _begun(found, placed.start_ns)), default=-1)
-        return max(_begun(begun, placed.start_ns), default=begun[0][1])
+            return max((_last_begun(found, placed.start_ns) for found in self.begins.values()), default=-1)
+        return max(_last_begun(begun, placed.start_ns), begun[0][1])
 
 
-def _begun(begins: Sequence[tuple[int, int]], now_ns: int) -> Iterable[int]:
-    return (index for start_ns, index in begins if start_ns <= now_ns)
+def _last_begun(begins: Sequence[tuple[int, int]], now_ns: int) -> int:
+    """Index of the last turn that began by then; -1 when none had."""
+    count = bisect_right(begins, now_ns, key=lambda begin: begin[0])
+    return begins[count - 1][1] if count else -1
 
 
 def turns_of(layout: Layout) -> Turns:
