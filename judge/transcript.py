@@ -8,7 +8,7 @@ Sizes are estimated at 3.5 bytes of UTF-8 a token, which errs on the safe side f
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from extractors.anchors import Anchor
@@ -34,10 +34,12 @@ Entry = Prompt | Step | ToolCall | Failure
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """`text` is safe to put into a prompt. `elided` tells whether anything was left out; the text says where."""
+    """`text` is safe to put into a prompt. `elided` tells whether anything was left out; the text says where.
+    `entries` is the whole session in order, numbered from 1 in the text."""
 
     text: Markup
     elided: bool
+    entries: tuple[Entry, ...]
 
 
 def tokens(text: str) -> int:
@@ -49,38 +51,37 @@ def transcript(trajectory: Trajectory, most_tokens: int = DEFAULT_TOKENS) -> Tra
     """The whole session in at most `most_tokens` (1,000 or more). The same for every question about the session,
     so that judges can cache it; see `excerpt` for the part that one question is about."""
     room = int(most_tokens * BYTES_PER_TOKEN)
-    if _surely_too_long(trajectory, room):
-        return _shortened(trajectory, room)
-    whole = _whole(trajectory)
-    return Transcript(whole, elided=False) if size(whole) <= room else _shortened(trajectory, room)
+    entries = _in_order(trajectory)
+    if not _surely_too_long(trajectory, room):
+        whole = _whole(trajectory, entries)
+        if size(whole) <= room:
+            return Transcript(whole, elided=False, entries=entries)
+    return Transcript(_shortened(trajectory, entries, room), elided=True, entries=entries)
 
 
-def _shortened(trajectory: Trajectory, room: int) -> Transcript:
+def _shortened(trajectory: Trajectory, entries: Sequence[Entry], room: int) -> Markup:
     task = _text("task", trajectory.task, int(room * TASK_SHARE))
     catalog = catalog_text(trajectory.offered_skills, int(room * CATALOG_SHARE))
     loads = _loads(trajectory, int(room * LOADS_SHARE))
     answer = _text("answer", trajectory.answer, int(room * ANSWER_SHARE))
-    fixed = (task, catalog, loads, answer)
-    entries = _entries(trajectory, room - sum(map(size, fixed)) - TAGS_BYTES)
-    return Transcript(Markup("\n".join((task, catalog, loads, entries, answer))), elided=True)
+    left = room - sum(map(size, (task, catalog, loads, answer))) - TAGS_BYTES
+    return Markup("\n".join((task, catalog, loads, _session(entries, left), answer)))
 
 
-def excerpt(trajectory: Trajectory, anchor: Anchor, most_tokens: int, neighbours: int = 3) -> Markup | None:
+def excerpt(record: Transcript, anchor: Anchor, most_tokens: int, neighbours: int = 3) -> Markup | None:
     """The entries around a place, for a question about it when the transcript was elided; None when no entry is
     anchored there."""
-    entries = _in_order(trajectory)
-    at = next((index for index, entry in enumerate(entries) if entry.anchor == anchor), None)
+    at = next((index for index, entry in enumerate(record.entries) if entry.anchor == anchor), None)
     if at is None:
         return None
     room = int(most_tokens * BYTES_PER_TOKEN) - 100
-    numbered = list(enumerate(entries, start=1))
     for around in range(neighbours, -1, -1):
-        near = numbered[max(0, at - around) : at + around + 1]
+        first = max(0, at - around)
+        near = record.entries[first : at + around + 1]
         for cap in CAPS:
-            parts = [_entry(number, entry, cap) for number, entry in near]
-            if sum(size(part) + 1 for part in parts) <= room:
+            if parts := _all_fitting(near, first + 1, cap, room):
                 return element("excerpt", *parts)
-    return element("excerpt", _entry(at + 1, entries[at], max(100, room // 8)))
+    return element("excerpt", _entry(at + 1, record.entries[at], max(100, room // 8)))
 
 
 def catalog_text(skills: Sequence[Skill] | None, most_bytes: int | None = None) -> Markup:
@@ -101,8 +102,7 @@ def _surely_too_long(trajectory: Trajectory, room: int) -> bool:
     return room < sum(len(step.text or "") for step in trajectory.steps)
 
 
-def _whole(trajectory: Trajectory) -> Markup:
-    entries = _in_order(trajectory)
+def _whole(trajectory: Trajectory, entries: Sequence[Entry]) -> Markup:
     parts = [
         _text("task", trajectory.task),
         catalog_text(trajectory.offered_skills),
@@ -113,26 +113,36 @@ def _whole(trajectory: Trajectory) -> Markup:
     return Markup("\n".join(parts))
 
 
-def _entries(trajectory: Trajectory, room: int) -> Markup:
-    entries = _in_order(trajectory)
-    parts: list[Markup] = []
+def _session(entries: Sequence[Entry], room: int) -> Markup:
     for cap in CAPS:
-        parts = [_entry(number, entry, cap) for number, entry in enumerate(entries, start=1)]
-        if sum(size(part) + 1 for part in parts) <= room:
+        parts = _all_fitting(entries, 1, cap, room)
+        if parts is not None:
             return element("session", *parts)
-    head = _fitting(parts, int(room * HEAD_SHARE))
-    tail = _fitting(parts[head:][::-1], room - sum(size(part) + 1 for part in parts[:head]))
-    gone = entries[head : len(entries) - tail]
-    return element("session", *parts[:head], _gap(gone), *parts[len(parts) - tail :])
+    count = len(entries)
+    shortest = CAPS[-1]
+    head = _fitting((_entry(index + 1, entries[index], shortest) for index in range(count)), int(room * HEAD_SHARE))
+    room -= sum(size(part) + 1 for part in head)
+    tail = _fitting((_entry(index + 1, entries[index], shortest) for index in range(count - 1, -1, -1)), room)
+    # The whole did not fit, so head and tail cannot meet.
+    gone = entries[len(head) : count - len(tail)]
+    return element("session", *head, _gap(gone), *reversed(tail))
 
 
-def _fitting(parts: Sequence[Markup], room: int) -> int:
-    """How many parts from the first on fit."""
-    for count, part in enumerate(parts):
+def _all_fitting(entries: Sequence[Entry], first: int, cap: int, room: int) -> list[Markup] | None:
+    """The entries, numbered from `first`, if all of them fit."""
+    parts = _fitting((_entry(number, entry, cap) for number, entry in enumerate(entries, first)), room)
+    return parts if len(parts) == len(entries) else None
+
+
+def _fitting(parts: Iterable[Markup], room: int) -> list[Markup]:
+    """The first parts that fit, one a line; no more are built than that, and one."""
+    kept = []
+    for part in parts:
         room -= size(part) + 1
         if room < 0:
-            return count
-    return len(parts)
+            break
+        kept.append(part)
+    return kept
 
 
 def _gap(gone: Sequence[Entry]) -> Markup:
@@ -142,7 +152,7 @@ def _gap(gone: Sequence[Entry]) -> Markup:
     return Markup(f'<left_out entries="{len(gone)}"{counts}/>')
 
 
-def _in_order(trajectory: Trajectory) -> list[Entry]:
+def _in_order(trajectory: Trajectory) -> tuple[Entry, ...]:
     """Everything in time order. A call without a time stands after the model turn that asked for it, or after the
     call before it."""
     asked_ns = {call_id: step.start_ns for step in trajectory.steps for call_id in step.call_ids}
@@ -153,7 +163,7 @@ def _in_order(trajectory: Trajectory) -> list[Entry]:
     for call in trajectory.tool_calls:
         latest_ns = _call_ns(call, asked_ns, latest_ns)
         timed.append((latest_ns, 2, call))
-    return [entry for _, _, entry in sorted(timed, key=lambda item: item[:2])]
+    return tuple(entry for _, _, entry in sorted(timed, key=lambda item: item[:2]))
 
 
 def _call_ns(call: ToolCall, asked_ns: Mapping[str, int], latest_ns: int) -> int:
@@ -217,6 +227,6 @@ def _loads(trajectory: Trajectory, most_bytes: int | None = None) -> Markup:
 
 
 def _list(tag: str, lines: Sequence[Markup], most_bytes: int | None) -> Markup:
-    kept = len(lines) if most_bytes is None else _fitting(lines, most_bytes - 100)
-    rest = [Markup(f'<left_out entries="{len(lines) - kept}"/>')] if kept < len(lines) else []
-    return element(tag, *lines[:kept], *rest)
+    kept = list(lines) if most_bytes is None else _fitting(lines, most_bytes - 100)
+    gone = len(lines) - len(kept)
+    return element(tag, *kept, *([Markup(f'<left_out entries="{gone}"/>')] if gone else []))

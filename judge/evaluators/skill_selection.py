@@ -54,7 +54,7 @@ class SkillSelection:
     ) -> Question | Verdict:
         if outcome := _not_to_ask(trajectory, load):
             return self._verdict(subject, outcome, cases)
-        around = excerpt(trajectory, load.anchor, self._asking.question_tokens // 2) if record.elided else None
+        around = excerpt(record, load.anchor, self._asking.question_tokens // 2) if record.elided else None
         return self._asking.question(
             subject,
             record,

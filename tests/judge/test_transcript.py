@@ -137,12 +137,13 @@ def test_refusals_and_sub_agents_are_shown() -> None:
 
 def test_an_excerpt_shows_a_place_and_its_neighbours() -> None:
     calls = [call(f"tool-{number}", {}, number=number, result="r" * 9_000) for number in range(1, 30)]
-    text = excerpt(trajectory(*calls), anchor(15), 2_000)
+    record = transcript(trajectory(*calls), 5_000)
+    text = excerpt(record, anchor(15), 2_000)
     assert text is not None
     assert [int(name) for name in re.findall("<tool>tool-([0-9]+)", text)] == list(range(12, 19))
     assert '<call n="16">' in text, "numbered as in the transcript, where the prompt is 1"
     assert tokens(text) <= 2_100
-    assert excerpt(trajectory(*calls), anchor(99), 2_000) is None
+    assert excerpt(record, anchor(99), 2_000) is None
 
 
 def test_a_prompt_without_text_is_a_prompt_that_was_not_recorded() -> None:
