@@ -186,6 +186,7 @@ def main() -> None:
     chosen = arguments().parse_args()
     with tempfile.TemporaryDirectory(prefix="spanjudge-bench-", dir=chosen.data_dir) as name:
         described = machine.describe(Path(name))
+        machine.touch_memory(Path(name))
         try:
             samples = run(
                 chosen_cases(chosen), chosen.servers, chosen.rounds, Path(name), (chosen.connections, chosen.in_flight)
