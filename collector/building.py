@@ -54,7 +54,7 @@ def build(config: Config, rules: Rules, store: Store, clock: Clock, metrics: Met
         return clock.now_ns() // 1_000_000
 
     book = SessionBook(_policy(config), now_ms())
-    journal = Journal(config.data_dir / JOURNAL_DIRECTORY, _journal_settings(config), now_ms)
+    journal = Journal(config.data_dir / JOURNAL_DIRECTORY, _journal_settings(config), now_ms, metrics.journal_committed)
     exporter, exporting = _export(config, store, clock, metrics)
     exporters = [exporter.name] if exporter else []
 

@@ -11,7 +11,7 @@ from collector.errors import StoreUnavailable
 from collector.journal.journal import Journal
 from collector.judging import Judging
 from collector.metrics import Metrics
-from collector.sessions.book import SessionBook
+from collector.sessions.book import Claim, Discarded, SessionBook
 
 log = structlog.get_logger(__name__)
 
@@ -40,8 +40,8 @@ class Closing:
         now_ms = self._clock.now_ns() // 1_000_000
         due = self._book.due(now_ms)
         for start in range(0, max(len(due), 1), _MOST_AT_ONCE):
-            closings = (self._book.close(ref, reason, now_ms) for ref, reason in due[start : start + _MOST_AT_ONCE])
-            claims = [claim for claim in closings if claim is not None]
+            closings = [self._book.close(ref, reason, now_ms) for ref, reason in due[start : start + _MOST_AT_ONCE]]
+            claims = [closing for closing in closings if isinstance(closing, Claim)]
             rows, size = self._book.take_rows()
             if rows:
                 try:
@@ -49,4 +49,7 @@ class Closing:
                 except StoreUnavailable as error:
                     log.warning("journal_failed_at_closing", error=str(error))
                     return  # the book is read from the journal again; what was to close comes up once more
+            for closing in closings:
+                if isinstance(closing, Discarded):
+                    self._metrics.session_discarded(closing.reason)
             self._judging.add(claims)

@@ -104,6 +104,10 @@ class Metrics:
     def session_closed(self, reason: str) -> None:
         self._sessions_closed.labels(self._labels.bound("close_reason", reason)).inc()
 
+    def session_discarded(self, reason: str) -> None:
+        """A session that closed and is not judged: see `collector.sessions.book.Discarded`."""
+        self._sessions_discarded.labels(self._labels.bound("close_reason", reason)).inc()
+
     def unrecognised(self, scopes: Sequence[str]) -> None:
         """One session in which no extractor understood anything, counted under each scope that sent it."""
         for scope in sorted({self._labels.bound("scope", scope) for scope in scopes or ("",)}):
@@ -205,7 +209,13 @@ class Metrics:
 
     def _declare_sessions(self) -> None:
         self._sessions_open = self._gauge("sessions_open", "Sessions waiting to close")
-        self._sessions_closed = self._counter("sessions_closed_total", "Sessions closed", "reason")
+        self._sessions_closed = self._counter("sessions_closed_total", "Sessions closed and judged", "reason")
+        self._sessions_discarded = self._counter(
+            "sessions_discarded_total",
+            "Sessions closed and not judged: sampled_out, no_session (a trace that nothing named), "
+            "empty (all its telemetry belonged elsewhere)",
+            "reason",
+        )
         self._unrecognised = self._counter(
             "unrecognised_total", "Sessions in which no extractor understood anything, by scope that sent them", "scope"
         )

@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,12 +41,21 @@ class Journal:
 
     After a failed commit every batch that waits fails too, with `StoreUnavailable`, and nothing is taken until
     `restart` is called: row numbers chain, so a hole must not be written over by what came behind it.
+
+    `on_commit` is told, in the writer's thread, how many seconds each commit took.
     """
 
-    def __init__(self, directory: Path, settings: JournalSettings, now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        settings: JournalSettings,
+        now_ms: Callable[[], int],
+        on_commit: Callable[[float], None] = lambda _seconds: None,
+    ) -> None:
         self._directory = directory
         self._settings = settings
         self._now_ms = now_ms
+        self._on_commit = on_commit
         self._segments = Segments(directory, settings.segment_bytes)
         self._segments.adopt(now_ms())
         self._loop = asyncio.get_running_loop()
@@ -56,7 +66,6 @@ class Journal:
         self._thread: threading.Thread | None = None
         self.failure: str | None = None
         self.pending_bytes = 0
-        self.commits = 0
 
     def start(self) -> None:
         self._thread = threading.Thread(target=self._write, name="journal", daemon=True)
@@ -105,6 +114,7 @@ class Journal:
 
     def _commit(self, rows: list[Row]) -> str | None:
         """None when the rows are on disk, else what went wrong."""
+        began = time.perf_counter()
         try:
             now_ms = self._now_ms()
             if self._segments.needs_start(now_ms, self._settings.segment_ms):
@@ -116,7 +126,7 @@ class Journal:
                 self._segments.append(rows)
         except (lmdb.Error, OSError) as error:
             return f"the journal in {self._directory} cannot be written: {error}"
-        self.commits += 1
+        self._on_commit(time.perf_counter() - began)
         return None
 
     def _drop(self, row: int) -> None:

@@ -15,13 +15,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from collector.journal.rows import FIRST_ROW, NO_ROW, Row, RowKey, RowType, closing, names, split_closing, split_names
+from collector.sessions.hot import SAMPLED_OUT, Hot, HotTraces
 from collector.sessions.index import Ref, SessionIndex, State
 from collector.sessions.keys import Digest, Kind, Owner, kept
-from collector.sessions.parking import Parking
+from collector.sessions.links import TraceKey, TraceLinks, parked_owner
 from collector.sessions.wheel import Wheel
 
-SAMPLED_OUT = -1
-_MOST_HOT = 100_000  # traces remembered in each of two generations, so that memory stays bounded
+_HOT_MS = 60_000  # a trace not seen for this long is read exactly again
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +55,11 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Hot:
-    """The session last named in a trace: `wire` is how an item of it spells that, from the attribute key on, and
-    `head` how its rows begin."""
+class Discarded:
+    """A session that closed and is not judged: `sampled_out`, `no_session` (a trace that nothing named, where those
+    are to be dropped) or `empty` (all its telemetry turned out to belong elsewhere)."""
 
-    name: str
-    slot: int
-    generation: int
-    wire: bytes
-    head: bytes
+    reason: str
 
 
 class SessionBook:
@@ -73,14 +69,10 @@ class SessionBook:
 
     def _clear(self, now_ms: int, next_row: int) -> None:
         self.index = SessionIndex()
-        self._parking = Parking(self.index)
+        self.hot = HotTraces(now_ms)
+        self._links = TraceLinks(self.index)
+        self._parking = self._links.parking
         self._wheel = Wheel(now_ms)
-        self._traces: dict[tuple[str, bytes], tuple[Ref, ...]] = {}
-        self._weak: dict[tuple[str, bytes], Ref] = {}
-        self._hot: dict[str, dict[bytes, Hot]] = {}
-        self._warm: dict[str, dict[bytes, Hot]] = {}
-        self._cooled_ms = now_ms
-        self._stale_links = 0
         self._next_row = next_row
         self._rows: list[Row] = []
         self._row_bytes = 0
@@ -118,60 +110,60 @@ class SessionBook:
 
     # -- who is it? ---------------------------------------------------------------------------------------------
 
-    def _remember(self, owner: Owner, trace: bytes, slot: int, wire: bytes, head: bytes) -> None:
-        hot = self.hot(owner.tenant)
-        if len(hot) >= _MOST_HOT:
-            self._warm[owner.tenant], hot = hot, {}
-            self._hot[owner.tenant] = hot
-        generation = 0 if slot == SAMPLED_OUT else self.index.generation[slot]
-        hot[trace] = Hot(owner.name, slot, generation, wire, head)
-
-    def hot(self, tenant: str) -> dict[bytes, Hot]:
-        """Trace id → the session last named in it: a cache, to be trusted only where `wire` agrees."""
-        return self._hot.setdefault(tenant, {})
-
     def named(self, owner: Owner, trace: bytes, head: bytes, wire: bytes, now_ms: int) -> int:
         """An item of this trace (b"": of none) names this session. Returns its slot, or SAMPLED_OUT.
 
         `head` and `wire` are remembered for the next item of the trace, see `Hot`.
         """
-        digest = owner.digest
+        digest, key = owner.digest, (owner.tenant, trace)
         if not kept(digest, self.policy.rate):
             if trace:
-                self._remember(owner, trace, SAMPLED_OUT, wire, head)
-                self._drop_parked(owner.tenant, trace, now_ms)
+                self.hot.put(*key, Hot(owner.name, SAMPLED_OUT, 0, wire, head))
+                self._drop_parked(key, now_ms)
             return SAMPLED_OUT
         slot = self._open(digest, Kind.SESSION, now_ms)
         if trace:
-            self._link(owner.tenant, trace, slot, now_ms)
-            self._remember(owner, trace, slot, wire, head)
+            self.hot.put(*key, Hot(owner.name, slot, self.index.generation[slot], wire, head))
+            if self._links.link(key, slot):
+                self._write_link(key, slot, weak=False, now_ms=now_ms)
         return slot
 
     def unnamed(self, tenant: str, trace: bytes, resource_name: str | None, now_ms: int) -> int:
         """An item of this trace that names no session. Returns the trace's slot, or SAMPLED_OUT."""
         key = (tenant, trace)
-        links = self._live_links(key)
-        owner = Owner(Kind.TRACE, trace.hex(), tenant)
-        digest = owner.digest
+        digest = parked_owner(key).digest
+        sessions = self._links.sessions(key)
         slot = self.index.find(digest)
+        if slot is None and not sessions:
+            seen = self.hot.get(tenant, trace)
+            if seen is not None and seen.slot == SAMPLED_OUT:
+                return SAMPLED_OUT
         if slot is None:
-            if not links:
-                seen = self.hot(tenant).get(trace) or self._warm.get(tenant, {}).get(trace)
-                if seen is not None and seen.slot == SAMPLED_OUT:
-                    return SAMPLED_OUT
             slot = self._open(digest, Kind.TRACE, now_ms)
-            for session in links:
+            for session in sessions:
                 self._parking.attach(session, slot)
-        for session in links:
+        for session in sessions:
             self._touch(session, now_ms)
-        if resource_name is not None and not links:
-            of_resource = Owner(Kind.SESSION, resource_name, tenant)
-            session = self._open(of_resource.digest, Kind.SESSION, now_ms)
-            if self.index.last_row[session] == NO_ROW:  # an empty row, so that its name can be read at closing
-                self.telemetry(session, names(of_resource), [], 0, 0, now_ms)
-            if self._link_weakly(key, slot, session):
-                self._write_link(key, session, weak=True, now_ms=now_ms)
+        if resource_name is not None and not sessions:
+            self._name_by_resource(key, Owner(Kind.SESSION, resource_name, tenant), now_ms)
         return slot
+
+    def _name_by_resource(self, key: TraceKey, owner: Owner, now_ms: int) -> None:
+        session = self._open(owner.digest, Kind.SESSION, now_ms)
+        if self.index.last_row[session] == NO_ROW:  # an empty row, so that its name can be read at closing
+            self.telemetry(session, names(owner), [], 0, 0, now_ms)
+        if self._links.link_weakly(key, session):
+            self._write_link(key, session, weak=True, now_ms=now_ms)
+
+    def _write_link(self, key: TraceKey, session: int, *, weak: bool, now_ms: int) -> None:
+        row = self._row(session, RowType.LINK, (names(parked_owner(key)),), now_ms, flags=int(weak))
+        self.index.first_row[session] = min(self.index.first_row[session], row)
+
+    def _drop_parked(self, key: TraceKey, now_ms: int) -> None:
+        """The trace turned out to belong to a session that is not in the sample."""
+        parked = self.index.find(parked_owner(key).digest)
+        if parked is not None and not self._parking.readers(parked):
+            self._forget(parked, now_ms)
 
     def ended(self, slot: int, now_ms: int) -> None:
         """An end marker for this session was seen. In a trace's rows it speaks for the sessions that read it."""
@@ -198,59 +190,6 @@ class SessionBook:
             self.index.first_ms[slot] = now_ms
             self._file(slot, self._due_ms(slot))
 
-    # -- traces and sessions ------------------------------------------------------------------------------------
-
-    def _live_links(self, key: tuple[str, bytes]) -> list[int]:
-        refs = self._traces.get(key)
-        if refs is None:
-            return []
-        return [slot for ref in refs if (slot := self.index.slot(ref)) is not None]
-
-    def _link(self, tenant: str, trace: bytes, session: int, now_ms: int) -> None:
-        key, ref = (tenant, trace), self.index.ref(session)
-        refs = self._traces.get(key, ())
-        if ref in refs:
-            return
-        alive = tuple(old for old in refs if self.index.slot(old) is not None)
-        self._traces[key] = (*alive, ref)
-        self._write_link(key, session, weak=False, now_ms=now_ms)
-        self._attach(key, session)
-
-    def _attach(self, key: tuple[str, bytes], session: int) -> None:
-        """If something is parked under this trace, let the session read it, and a merely weak session no longer."""
-        parked = self.index.find(Owner(Kind.TRACE, key[1].hex(), key[0]).digest)
-        if parked is None:
-            return
-        weak = self._weak.pop(key, None)
-        if weak is not None and (former := self.index.slot(weak)) is not None and former != session:
-            self._parking.detach(former, parked)
-        self._parking.attach(session, parked)
-
-    def _link_weakly(self, key: tuple[str, bytes], parked: int, session: int) -> bool:
-        """Only the resource names the session. Of two such names the smaller digest wins, whoever came last.
-
-        Returns whether that changed anything.
-        """
-        former = self._weak.get(key)
-        if former is not None and (old := self.index.slot(former)) is not None:
-            if self.index.digest(old) <= self.index.digest(session):
-                return False
-            self._parking.detach(old, parked)
-        self._weak[key] = self.index.ref(session)
-        self._parking.attach(session, parked)
-        return True
-
-    def _write_link(self, key: tuple[str, bytes], session: int, *, weak: bool, now_ms: int) -> None:
-        value = names(Owner(Kind.TRACE, key[1].hex(), key[0]))
-        row = self._row(session, RowType.LINK, (value,), now_ms, flags=int(weak))
-        self.index.first_row[session] = min(self.index.first_row[session], row)
-
-    def _drop_parked(self, tenant: str, trace: bytes, now_ms: int) -> None:
-        """The trace turned out to belong to a session that is not in the sample."""
-        parked = self.index.find(Owner(Kind.TRACE, trace.hex(), tenant).digest)
-        if parked is not None and not self._parking.readers(parked):
-            self._forget(parked, now_ms)
-
     # -- time ---------------------------------------------------------------------------------------------------
 
     def _due_ms(self, slot: int) -> int:
@@ -268,7 +207,7 @@ class SessionBook:
 
     def due(self, now_ms: int) -> list[tuple[Ref, str]]:
         """What to close now, with the reason. Sessions judged long enough ago are forgotten on the way."""
-        self._cool(now_ms)
+        self.hot.turn(now_ms, max(self.policy.idle_ms, _HOT_MS))
         found: dict[Ref, str] = {}
         for ref in self._wheel.take(now_ms):
             slot = self.index.slot(ref)
@@ -277,7 +216,7 @@ class SessionBook:
             due_ms = self._due_ms(slot)
             if due_ms > now_ms:
                 self._file(slot, due_ms)
-            elif self.index.state[slot] == State.LINGERING:
+            elif self.index.state[slot] == State.LINGERING and not self._parking.readers(slot):
                 self._forget(slot, now_ms)
             elif (reason := self._reason(slot, now_ms)) is not None:
                 found[ref] = reason
@@ -295,26 +234,17 @@ class SessionBook:
             return "end_marker"
         return "max_age" if index.first_ms[slot] + policy.max_age_ms <= now_ms else "idle"
 
-    def _cool(self, now_ms: int) -> None:
-        """Forget traces not seen for a while: two generations, the older dropped when the younger is old enough."""
-        if now_ms - self._cooled_ms >= max(self.policy.idle_ms, 60_000):
-            self._warm, self._hot, self._cooled_ms = self._hot, {}, now_ms
-
     # -- closing ------------------------------------------------------------------------------------------------
 
-    def close(self, ref: Ref, reason: str, now_ms: int) -> Claim | None:
-        """Close a session. None when there is nothing to judge: not in the sample, nothing was left to it, or it is
-        not open any more."""
+    def close(self, ref: Ref, reason: str, now_ms: int) -> Claim | Discarded | None:
+        """Close a session. None when it is not open any more."""
         index = self.index
         slot = index.slot(ref)
         if slot is None or index.state[slot] != State.OPEN:
             return None
-        sampled = kept(index.digest(slot), self.policy.rate)
-        wanted = sampled and (index.kind[slot] == Kind.SESSION or self.policy.trace_is_session)
-        empty = not index.items[slot] and not index.revision[slot] and not self._parking.traces(slot)
-        if not wanted or empty:
+        if (discarded := self._unwanted(slot)) is not None:
             self._forget(slot, now_ms)
-            return None
+            return discarded
         index.revision[slot] += 1
         index.state[slot] = State.CLOSED
         index.closed_ms[slot] = now_ms
@@ -322,6 +252,15 @@ class SessionBook:
         value = closing(index.revision[slot], self.policy.rate, reason)
         row = self._row(slot, RowType.CLOSED, (value,), now_ms)
         return self.claim(slot, index.revision[slot], reason, now_ms, self.policy.rate, row)
+
+    def _unwanted(self, slot: int) -> Discarded | None:
+        index = self.index
+        if not kept(index.digest(slot), self.policy.rate):
+            return Discarded("sampled_out")
+        if index.kind[slot] == Kind.TRACE and not self.policy.trace_is_session:
+            return Discarded("no_session")
+        empty = not index.items[slot] and not index.revision[slot] and not self._parking.traces(slot)
+        return Discarded("empty") if empty else None
 
     def claim(self, slot: int, revision: int, reason: str, closed_ms: int, probability: float, upto: int) -> Claim:
         """What is to be judged in this closing, whose CLOSED row has the number `upto`."""
@@ -359,21 +298,10 @@ class SessionBook:
 
     def _forget(self, slot: int, now_ms: int) -> None:
         """Free a session, and the traces that nobody else reads."""
-        for gone in (*self._parking.forget(slot), slot):
+        for gone in (*self._links.forget(slot), slot):
             self._parking.forget(gone)
             self._row(gone, RowType.FORGOTTEN, (), now_ms)
             self.index.free(gone)
-        self._stale_links += 1
-        if self._stale_links > 1000 and self._stale_links * 2 > len(self.index):
-            self._sweep_links()
-
-    def _sweep_links(self) -> None:
-        alive = self.index.slot
-        self._traces = {
-            key: live for key, refs in self._traces.items() if (live := tuple(r for r in refs if alive(r) is not None))
-        }
-        self._weak = {key: ref for key, ref in self._weak.items() if alive(ref) is not None}
-        self._stale_links = 0
 
     # -- recovery -----------------------------------------------------------------------------------------------
 
@@ -383,7 +311,7 @@ class SessionBook:
         Idle times start anew, for senders may have been waiting for us. Returns the closings still to be judged.
         """
         self._clear(now_ms, last_row + 1)
-        links: dict[Digest, list[tuple[Owner, bool]]] = {}
+        links: dict[Digest, list[tuple[TraceKey, bool]]] = {}
         undone: dict[Digest, dict[int, tuple[str, int, float, int]]] = {}
         for key, value in rows:
             match key.type:
@@ -394,7 +322,9 @@ class SessionBook:
                 case RowType.LINK:
                     slot = self._recovered(key)
                     self.index.first_row[slot] = min(self.index.first_row[slot], key.row)
-                    links.setdefault(key.digest, []).append((split_names(value, Kind.TRACE)[0], bool(key.flags)))
+                    trace, _ = split_names(value, Kind.TRACE)
+                    of_trace = (trace.tenant, bytes.fromhex(trace.name))
+                    links.setdefault(key.digest, []).append((of_trace, bool(key.flags)))
                 case RowType.ENDED:
                     self.index.ended_ms[self._recovered(key)] = key.at_ms
                 case RowType.CLOSED:
@@ -413,7 +343,7 @@ class SessionBook:
                     undone.pop(key.digest, None)
                     if (gone := self.index.find(key.digest)) is not None:
                         self.index.free(gone)
-        self._relink(links)
+        self._links.restore(links)
         for slot in self.index.slots():
             if self.index.state[slot] == State.OPEN:
                 self.index.last_ms[slot] = now_ms
@@ -423,20 +353,6 @@ class SessionBook:
     def _recovered(self, key: RowKey) -> int:
         slot = self.index.find(key.digest)
         return self.index.add(key.digest, key.kind, key.at_ms) if slot is None else slot
-
-    def _relink(self, links: dict[Digest, list[tuple[Owner, bool]]]) -> None:
-        for digest, traces in links.items():
-            session = self.index.find(digest)
-            if session is None:
-                continue
-            for trace, weak in traces:
-                key = (trace.tenant, bytes.fromhex(trace.name))
-                parked = self.index.find(trace.digest)
-                if not weak:
-                    self._traces[key] = (*self._traces.get(key, ()), self.index.ref(session))
-                    self._attach(key, session)
-                elif parked is not None and key not in self._traces:
-                    self._link_weakly(key, parked, session)
 
     def _claims(self, undone: dict[Digest, dict[int, tuple[str, int, float, int]]]) -> list[Claim]:
         claims = [

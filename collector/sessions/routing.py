@@ -17,7 +17,8 @@ from collector.errors import Malformed
 from collector.journal.rows import Row, Signal, names, signal_flags
 from collector.otlp.envelope import ScopeGroup, embedded, encode_varint, walk, wrap
 from collector.otlp.wire_pb2 import RecordHead, ResourceHead, ScopeHead, SpanHead
-from collector.sessions.book import SAMPLED_OUT, SessionBook
+from collector.sessions.book import SessionBook
+from collector.sessions.hot import SAMPLED_OUT
 from collector.sessions.keys import SESSION_ID, Kind, Owner, RawAttributes, is_set, named_by, text_of
 
 _NO_TRACE = bytes(16)
@@ -128,7 +129,7 @@ class Router:
         routed: Routed,
         now_ms: int,
     ) -> None:
-        hot = self._book.hot(tenant)
+        hot = self._book.hot.of(tenant)
         generation = self._book.index.generation
         find, startswith, known_of = request.find, request.startswith, hot.get
         sampled_out = 0
@@ -228,7 +229,7 @@ class Router:
         now_ms: int,
     ) -> _Part | None:
         """Where an item goes that names this session (or none); None when that session is not in the sample."""
-        known = self._book.hot(tenant).get(trace)
+        known = self._book.hot.of(tenant).get(trace)
         if known is not None and known.name == name:
             if known.slot == SAMPLED_OUT:
                 return None

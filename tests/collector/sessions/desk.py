@@ -34,7 +34,8 @@ class Desk:
         """Let time pass and close what is due."""
         self.now_ms += int(seconds * 1000)
         due = self.book.due(self.now_ms)
-        claims = [claim for ref, reason in due if (claim := self.book.close(ref, reason, self.now_ms)) is not None]
+        closings = [self.book.close(ref, reason, self.now_ms) for ref, reason in due]
+        claims = [closing for closing in closings if isinstance(closing, Claim)]
         self._write()
         self.claims += claims
         return claims
