@@ -17,7 +17,7 @@ from collector.clock import Clock
 from collector.errors import StoreUnavailable
 from collector.metrics import Metrics
 from collector.store.store import PendingQuestion, Store
-from judge.errors import JudgeError
+from judge.errors import JudgeDeclined, JudgeError
 from judge.question import Judge, settle, unanswered
 from judge.retry import RetryPolicy
 from judge.verdict import Verdict
@@ -117,7 +117,8 @@ class Asking:
         wait_s = self._retry.wait_s(error, asked, self._jitter.random())
         if wait_s is None:
             log.warning("not_judged", reason=error.reason, detail=error.detail, attempts=asked, question=pending.id)
-            return unanswered(pending.question, error.reason, error.detail)
+            spent = (error.input_tokens, error.output_tokens) if isinstance(error, JudgeDeclined) else (0, 0)
+            return unanswered(pending.question, error.reason, error.detail, *spent)
         log.info("judge_retry", reason=error.reason, detail=error.detail, attempts=asked, wait_s=round(wait_s, 1))
         await self._store.postpone_question(pending.id, asked, self._clock.now_ns() + int(wait_s * 1e9))
         return None

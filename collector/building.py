@@ -143,6 +143,7 @@ def _judge(config: Config) -> AnthropicJudge | None:
         settings.timeout_seconds,
         key,
         settings.base_url,
+        thinking=settings.thinking,
     )
 
 

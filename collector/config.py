@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
 from judge.documents import DocumentError, Problem, parse_document
 
-Seconds = Annotated[float, Field(gt=0)]
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Ratio = Annotated[float, Field(ge=0, le=1)]
 
 SESSION_ALIASES = (
@@ -59,8 +59,12 @@ class Sessions(_Section):
 
     idle_seconds: Seconds = Field(300, description="close after this long without telemetry")
     max_age_seconds: Seconds = Field(14_400, description="close this long after the first telemetry")
-    settle_seconds: float = Field(2, ge=0, description="wait this long after an end marker for the rest")
-    late_window_seconds: float = Field(600, ge=0, description="telemetry this long after closing reopens")
+    settle_seconds: float = Field(
+        2, ge=0, allow_inf_nan=False, description="wait this long after an end marker for the rest"
+    )
+    late_window_seconds: float = Field(
+        600, ge=0, allow_inf_nan=False, description="telemetry this long after closing reopens"
+    )
     max_spans: int = Field(20_000, gt=0, description="close a session that grows past this")
     max_bytes: int = Field(256 * 1024 * 1024, gt=0, description="close a session that grows past this")
     max_open: int = Field(2_000_000, gt=0, description="refuse new telemetry above this many open sessions")
@@ -109,6 +113,7 @@ class JudgeSettings(_Section):
     base_url: str | None = Field(None, description="any endpoint that speaks the Anthropic Messages API")
     model: str = "claude-opus-4-8"
     effort: Literal["low", "medium", "high", "xhigh", "max"] = "medium"
+    thinking: bool = Field(True, description="adaptive thinking; false for models that lack it")
     max_output_tokens: int = Field(4096, gt=0)
     transcript_tokens: int = Field(60_000, gt=1000, description="transcripts longer than this are elided")
     timeout_seconds: Seconds = 120
