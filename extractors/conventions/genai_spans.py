@@ -1,7 +1,8 @@
 """The spans of a GenAI session sorted by what they are: agents, model requests, tools; whose and in which run.
 
-A *run* is one top-level agent span with all below it, usually one turn of the conversation; where no agent span
-was recorded, a trace is a run. Spans are told by `gen_ai.operation.name`, never by their name.
+A *run* is one top-level agent span with all below it, or a graph of several agents, usually one turn of the
+conversation; where no agent span was recorded, a trace is a run. Spans are told by `gen_ai.operation.name`, never by
+their name.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ from extractors.tree import Key, Tree, key_of, record_anchor, span_anchor, tree_
 
 AGENT: Final = "invoke_agent"
 WORKFLOW: Final = "invoke_workflow"
+ORCHESTRATIONS: Final = frozenset({WORKFLOW, "invoke_graph", "invoke_swarm"})
+WORKFLOW_NAME: Final = "gen_ai.workflow.name"
 TOOL: Final = "execute_tool"
 INFERENCE: Final = frozenset({"chat", "generate_content", "text_completion"})
 MCP_METHOD: Final = "mcp.method.name"
@@ -128,7 +131,21 @@ def _passed_down(layout: Layout, span: Span, above: _Inherited) -> _Inherited:
             return replace(above, tool=key_of(span), request=None)
         case str() as kind if kind in INFERENCE:
             return replace(above, request=above.request or key_of(span))
+        case str() as kind if kind in ORCHESTRATIONS and above.run is None and _has_several_agents(layout.tree, span):
+            return _orchestration_passed_down(layout, span)
     return above
+
+
+def _has_several_agents(tree: Tree, span: Span) -> bool:
+    below = [one for one in tree.children(span) if operation(one) == AGENT]
+    return len({at.text(one.attributes, at.AGENT_NAME) for one in below}) > 1
+
+
+def _orchestration_passed_down(layout: Layout, span: Span) -> _Inherited:
+    """A graph, swarm or workflow of several agents is what the person talks to; its agents are its sub-agents."""
+    name = at.text(span.attributes, at.AGENT_NAME) or at.text(span.attributes, WORKFLOW_NAME)
+    layout.agents.setdefault(ROOT_AGENT, Agent(ROOT_AGENT, name))
+    return _Inherited(ROOT_AGENT, key_of(span))
 
 
 def _agent_passed_down(layout: Layout, span: Span, above: _Inherited) -> _Inherited:
@@ -137,7 +154,7 @@ def _agent_passed_down(layout: Layout, span: Span, above: _Inherited) -> _Inheri
     nested = above.run is not None or above.tool is not None or above.request is not None
     if not nested:
         identity = ROOT_AGENT
-    elif above.tool is None and above.agent_name == name:
+    elif above.tool is None and above.agent_name is not None and above.agent_name == name:
         identity = above.agent  # one agent, recorded by two instrumentations
     else:
         identity = f"{above.agent}/{name or 'agent'}"
@@ -157,7 +174,7 @@ def _sort_in(
 ) -> None:
     own = tuple(records.get(key_of(span), ()))
     kind, run = operation(span), here.run or (span.trace_id, "")
-    if kind == AGENT:
+    if kind == AGENT or run == key_of(span):
         placed = _place(span, here.agent, run, own, None)
         layout.agent_spans.append(placed)
         if key_of(span) == run:

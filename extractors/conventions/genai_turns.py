@@ -40,8 +40,8 @@ def _last_begun(begins: Sequence[tuple[int, int]], now_ns: int) -> int:
 def turns_of(layout: Layout) -> Turns:
     """The turns of a session, from its runs in time order."""
     by_run: dict[Key, list[Placed]] = {}
-    for placed in layout.exchanges:
-        if placed.agent == ROOT_AGENT:
+    for placed in sorted(layout.exchanges, key=lambda one: one.agent != ROOT_AGENT):  # the root agent's own first
+        if placed.agent == ROOT_AGENT or placed.run in layout.top_agents:
             by_run.setdefault(placed.run, []).append(placed)
     for run, top in layout.top_agents.items():
         by_run.setdefault(run, []).insert(0, top)
@@ -55,7 +55,8 @@ def turns_of(layout: Layout) -> Turns:
 
 
 def _begin_one(turns: Turns, run: Key, sources: Sequence[Placed]) -> None:
-    """An agent's run is one turn; its prompt is told by the agent span or else by its first request."""
+    """An agent's run is one turn; its prompt is told by the agent span, else by its first request, else, when it
+    only delegates, by the first request of the first agent below it."""
     source = next((placed for placed in sources if placed.content.inputs is not None), None)
     inputs = source.content.inputs if source is not None else None
     _begin(turns, run, source or sources[0], sources[0].start_ns, inputs)

@@ -247,6 +247,39 @@ def test_an_agent_span_inside_one_of_the_same_name_is_the_same_agent() -> None:
     assert trajectory.answer == "Cooked."
 
 
+def test_a_graph_of_several_agents_is_one_turn_with_sub_agents() -> None:
+    asked = SpanEvent("gen_ai.user.message", SECOND_NS, {"content": '[{"text": "Cook and clean."}]'})
+    trajectory = read(
+        span("graph", lasts_s=20, operation__name="invoke_graph", agent__name="graph", events=[asked]),
+        agent("a1", "graph", at_s=2, lasts_s=4, name="cook"),
+        chat("m1", "a1", [user("Cook.")], [says("Cooked.")], at_s=3),
+        agent("a2", "graph", at_s=8, lasts_s=4, name="cleaner"),
+        chat("m2", "a2", [user("Clean.")], [says("Cleaned.")], at_s=9),
+    )
+    assert [prompt.text for prompt in trajectory.prompts] == ["Cook and clean."]
+    assert [one.id for one in trajectory.agents] == ["root", "root/cook", "root/cleaner"]
+    assert (trajectory.agents[0].name, trajectory.answer) == ("graph", "Cleaned.")
+
+
+def test_a_workflow_around_one_agent_is_not_an_agent() -> None:
+    trajectory = read(
+        span("flow", lasts_s=20, operation__name="invoke_workflow", workflow__name="flow"),
+        agent("a1", "flow", at_s=2, lasts_s=4, name="cook"),
+        chat("m1", "a1", [user("Cook.")], [says("Cooked.")], at_s=3),
+    )
+    assert [(one.id, one.name) for one in trajectory.agents] == [("root", "cook")]
+
+
+def test_an_agent_that_only_delegates_has_the_prompt_of_the_first_agent_below() -> None:
+    trajectory = read(
+        agent("root", lasts_s=20, name="sequence"),
+        agent("a1", "root", at_s=2, lasts_s=4, name="cook"),
+        chat("m1", "a1", [user("Cook.")], [says("Cooked.")], at_s=3),
+    )
+    assert [prompt.text for prompt in trajectory.prompts] == ["Cook."]
+    assert trajectory.answer == "Cooked."
+
+
 def test_a_request_recorded_by_framework_and_sdk_is_one_step() -> None:
     trajectory = read(
         chat("outer", None, at_s=1, lasts_s=4, request__model="m-1"),
