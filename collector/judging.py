@@ -19,6 +19,7 @@ from collector.journal.journal import Journal
 from collector.metrics import Metrics
 from collector.sessions.assembly import assemble
 from collector.sessions.book import Claim, SessionBook
+from collector.sessions.keys import Kind
 from collector.store.store import ClosedSession, PendingQuestion, Store
 from extractors.registry import UNRECOGNISED, extract
 from extractors.spans import Session
@@ -181,6 +182,11 @@ class Judging:
         return PendingQuestion(draft.id, question, draft, created_ns=now_ns, next_ns=now_ns)
 
     async def _keep(self, claim: Claim, reading: _Reading) -> None:
+        if claim.kind == Kind.TRACE and reading.trajectory.harness == UNRECOGNISED:
+            # A trace of some other software that shares the pipeline: nobody would look for it here.
+            self._metrics.unrecognised(reading.trajectory.scopes)
+            self._metrics.session_discarded("unrecognised")
+            return
         session, closed_ns = reading.session, claim.closed_ms * _MS
         ref = SessionRef(session.session_id, claim.revision, session.tenant)
         latest = await self._store.latest_revision(session.session_id, session.tenant)
