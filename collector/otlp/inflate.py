@@ -19,6 +19,7 @@ except ImportError:  # not built for every processor
     pass
 
 _GZIP, _DEFLATE = 31, 15  # zlib's window bits
+_MOST_MEMBERS = 1000  # each costs a copy of what is left: a body of empty ones would hold everyone up for minutes
 
 
 def gunzip(body: bytes, limit: int) -> bytes:
@@ -48,6 +49,8 @@ def _inflate(body: bytes, limit: int, window_bits: int) -> bytes:
     total = 0
     rest = body
     while rest:
+        if len(parts) == _MOST_MEMBERS:
+            raise Malformed(f"the compressed body has more than {_MOST_MEMBERS} members")
         stream: Any = _decompressor(wbits=window_bits)
         try:
             part = stream.decompress(rest, limit - total + 1)
