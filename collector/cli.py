@@ -7,18 +7,25 @@ from typing import Annotated
 
 import typer
 
+from collector.commands.inspect import inspect
 from collector.commands.run import check_config, run
+from collector.commands.sessions import sessions
+from collector.commands.show import show
 
 app = typer.Typer(
     name="spanjudge",
     help="Judge what AI agents did, from the OpenTelemetry they already emit.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 app.command()(run)
 app.command("check-config")(check_config)
+app.command()(sessions)
+app.command()(show)
+app.command()(inspect)
 
 
 def _version(wanted: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -14,15 +15,25 @@ from judge.documents import DocumentError
 
 DEFAULTS = "the defaults"
 
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option("--config", "-c", help="Configuration file (YAML). Without one, the defaults hold.", metavar="FILE"),
+]
+DataDir = Annotated[
+    Path | None,
+    typer.Option("--data-dir", help="Where the server keeps its data; stronger than the file's.", metavar="DIR"),
+]
 
-def config_of(file: Path | None) -> Config:
+
+def config_of(file: Path | None, data_dir: Path | None = None) -> Config:
     """The configuration in the file, or the defaults, with data in ./data. Exits with 1 and every problem."""
     if file is None:
-        return Config(data_dir=Path("data").resolve())
+        return Config(data_dir=(data_dir or Path("data")).resolve())
     try:
-        return load_config(file, os.environ)
+        config = load_config(file, os.environ)
     except DocumentError as error:
         raise problems(error) from error
+    return config if data_dir is None else config.model_copy(update={"data_dir": data_dir.resolve()})
 
 
 def rules_of(config: Config, file: Path | None) -> Rules:
@@ -38,3 +49,9 @@ def problems(error: DocumentError) -> typer.Exit:
     count = len(error.problems)
     typer.echo(f"{count} problem{'s' if count > 1 else ''}; nothing was started.", err=True)
     return typer.Exit(1)
+
+
+def fail(message: str, code: int = 1) -> typer.Exit:
+    """Says what is wrong on standard error; raise what it returns."""
+    typer.echo(f"spanjudge: {message}", err=True)
+    return typer.Exit(code)

@@ -13,14 +13,9 @@ import typer
 if TYPE_CHECKING:
     from collector.app import Addresses
 
-from collector.commands.files import config_of, rules_of
+from collector.commands.files import ConfigFile, config_of, rules_of
 from collector.config import Config
 from collector.judging import Rules
-
-ConfigFile = Annotated[
-    Path | None,
-    typer.Option("--config", "-c", help="Configuration file (YAML). Without one, the defaults hold.", metavar="FILE"),
-]
 
 
 def run(config_file: ConfigFile = None) -> None:

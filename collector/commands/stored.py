@@ -1,0 +1,82 @@
+"""Finding a session in the verdict store, which a running server may be writing."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from pathlib import Path
+
+from collector.app import STORE_FILE
+from collector.commands.files import config_of, fail
+from collector.commands.terminal import safe, short
+from collector.errors import StoreUnavailable
+from collector.store.sqlite import SqliteStore
+from collector.store.store import ClosedSession, SessionFilter, SessionSummary, Store
+
+_NEAR = 5
+_SEARCHED = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """One closing of one session, and the numbers of all its closings, newest first."""
+
+    session: ClosedSession
+    revisions: tuple[int, ...]
+
+
+def open_store(config_file: Path | None, data_dir: Path | None) -> SqliteStore:
+    """The store of the configuration, to read. Exits with 1 and what to do when there is none."""
+    directory = config_of(config_file, data_dir).data_dir
+    path = directory / STORE_FILE
+    if not path.is_file():
+        raise fail(
+            f"there is no verdict store in {directory}; name the server's configuration with -c, or its data "
+            "directory with --data-dir"
+        )
+    try:
+        return SqliteStore.open(path, read_only=True)
+    except StoreUnavailable as error:
+        raise fail(str(error)) from error
+
+
+async def choose(store: Store, wanted: str, tenant: str | None, revision: int | None) -> Chosen:
+    """The session with this id, or the only one whose id begins with it; its newest closing unless `revision` is
+    given. Exits with 1, naming near matches, when there is none or more than one."""
+    closings = await store.session(wanted, tenant)
+    if not closings:
+        closings = await _by_prefix(store, wanted, tenant)
+    tenants = sorted({closing.ref.tenant for closing in closings})
+    if len(tenants) > 1:
+        raise fail(f"session {safe(wanted)} exists for several tenants: choose with --tenant {_listed(tenants)}")
+    revisions = tuple(closing.ref.revision for closing in closings)
+    if revision is None:
+        return Chosen(closings[0], revisions)
+    for closing in closings:
+        if closing.ref.revision == revision:
+            return Chosen(closing, revisions)
+    raise fail(f"session {safe(wanted)} has no revision {revision}; it has {_listed([str(one) for one in revisions])}")
+
+
+async def _by_prefix(store: Store, wanted: str, tenant: str | None) -> list[ClosedSession]:
+    known = [one for one in await store.sessions(SessionFilter(text=wanted, limit=_SEARCHED)) if _is_of(one, tenant)]
+    ids = list(dict.fromkeys(one.ref.session_id for one in known if one.ref.session_id.startswith(wanted)))
+    if len(ids) == 1:
+        return await store.session(ids[0], tenant)
+    if ids:
+        raise fail(f"{safe(wanted)} begins the ids of {len(ids)} sessions: {_listed(ids)}")
+    newest = [one for one in await store.sessions(SessionFilter(limit=_SEARCHED)) if _is_of(one, tenant)]
+    everyone = list(dict.fromkeys(one.ref.session_id for one in (*known, *newest)))
+    near = list(dict.fromkeys([one.ref.session_id for one in known]))
+    near += [one for one in difflib.get_close_matches(wanted, everyone, n=_NEAR, cutoff=0.5) if one not in near]
+    hint = f"did you mean {_listed(near[:_NEAR])}?" if near else "spanjudge sessions lists what there is"
+    raise fail(f"no session {safe(wanted)} in the store; {hint}")
+
+
+def _is_of(summary: SessionSummary, tenant: str | None) -> bool:
+    return tenant is None or summary.ref.tenant == tenant
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(short(name, 100) or '""' for name in names[:_NEAR])
+    return shown if len(names) <= _NEAR else f"{shown}, and {len(names) - _NEAR} more"
