@@ -73,6 +73,7 @@ class SessionBook:
         self._links = TraceLinks(self.index)
         self._parking = self._links.parking
         self._wheel = Wheel(now_ms)
+        self._outside: list[TraceKey] = []
         self._next_row = next_row
         self._rows: list[Row] = []
         self._row_bytes = 0
@@ -119,13 +120,14 @@ class SessionBook:
         if not kept(digest, self.policy.rate):
             if trace:
                 self.hot.put(*key, Hot(owner.name, SAMPLED_OUT, 0, wire, head))
-                self._drop_parked(key, now_ms)
+                self._outside.append(key)
             return SAMPLED_OUT
         slot = self._open(digest, Kind.SESSION, now_ms)
         if trace:
             self.hot.put(*key, Hot(owner.name, slot, self.index.generation[slot], wire, head))
             if self._links.link(key, slot):
                 self._write_link(key, slot, weak=False, now_ms=now_ms)
+                self._end_with(key, slot, now_ms)
         return slot
 
     def unnamed(self, tenant: str, trace: bytes, resource_name: str | None, now_ms: int) -> int:
@@ -159,11 +161,19 @@ class SessionBook:
         row = self._row(session, RowType.LINK, (names(parked_owner(key)),), now_ms, flags=int(weak))
         self.index.first_row[session] = min(self.index.first_row[session], row)
 
-    def _drop_parked(self, key: TraceKey, now_ms: int) -> None:
-        """The trace turned out to belong to a session that is not in the sample."""
-        parked = self.index.find(parked_owner(key).digest)
-        if parked is not None and not self._parking.readers(parked):
-            self._forget(parked, now_ms)
+    def drop_outside(self, now_ms: int) -> list[int]:
+        """Forget what is parked of traces that turned out to belong to sessions outside the sample; their slots.
+
+        For the end of a request: while it is being routed, rows for those slots may be in the making.
+        """
+        dropped: list[int] = []
+        outside, self._outside = self._outside, []
+        for key in outside:
+            parked = self.index.find(parked_owner(key).digest)
+            if parked is not None and not self._parking.readers(parked):
+                self._forget(parked, now_ms)
+                dropped.append(parked)
+        return dropped
 
     def ended(self, slot: int, now_ms: int) -> None:
         """An end marker for this session was seen. In a trace's rows it speaks for the sessions that read it."""
@@ -173,6 +183,12 @@ class SessionBook:
             self.index.ended_ms[slot] = now_ms
             self._row(slot, RowType.ENDED, (), now_ms)
             self._file(slot, now_ms + self.policy.settle_ms)
+
+    def _end_with(self, key: TraceKey, session: int, now_ms: int) -> None:
+        """The end marker may have come before the name."""
+        parked = self.index.find(parked_owner(key).digest)
+        if parked is not None and self.index.ended_ms[parked]:
+            self.ended(session, now_ms)
 
     def _open(self, digest: Digest, kind: Kind, now_ms: int) -> int:
         slot = self.index.find(digest)
@@ -186,8 +202,7 @@ class SessionBook:
     def _touch(self, slot: int, now_ms: int) -> None:
         self.index.last_ms[slot] = now_ms
         if self.index.state[slot] != State.OPEN:
-            self.index.state[slot] = State.OPEN
-            self.index.first_ms[slot] = now_ms
+            self._reopen(slot, now_ms)
             self._file(slot, self._due_ms(slot))
 
     # -- time ---------------------------------------------------------------------------------------------------
@@ -248,10 +263,14 @@ class SessionBook:
         index.revision[slot] += 1
         index.state[slot] = State.CLOSED
         index.closed_ms[slot] = now_ms
-        index.items[slot] = index.size[slot] = 0  # max_size counts what comes after a closing anew
+        self._begin_anew(slot)
         value = closing(index.revision[slot], self.policy.rate, reason)
         row = self._row(slot, RowType.CLOSED, (value,), now_ms)
         return self.claim(slot, index.revision[slot], reason, now_ms, self.policy.rate, row)
+
+    def _begin_anew(self, slot: int) -> None:
+        """What a closing leaves behind: neither the size nor the end marker before it speaks for what comes after."""
+        self.index.items[slot] = self.index.size[slot] = self.index.ended_ms[slot] = 0
 
     def _unwanted(self, slot: int) -> Discarded | None:
         index = self.index
@@ -313,11 +332,12 @@ class SessionBook:
         self._clear(now_ms, last_row + 1)
         links: dict[Digest, list[tuple[TraceKey, bool]]] = {}
         undone: dict[Digest, dict[int, tuple[str, int, float, int]]] = {}
+        closed_by: dict[int, int] = {}
         for key, value in rows:
             match key.type:
                 case RowType.TELEMETRY:
                     slot = self._recovered(key)
-                    self.index.state[slot] = State.OPEN
+                    self._reopen(slot, key.at_ms)
                     self.index.append(slot, key.row, key.items, key.size, key.at_ms)
                 case RowType.LINK:
                     slot = self._recovered(key)
@@ -332,6 +352,8 @@ class SessionBook:
                     revision, probability, reason = split_closing(value)
                     self.index.revision[slot], self.index.closed_ms[slot] = revision, key.at_ms
                     self.index.state[slot] = State.CLOSED
+                    self._begin_anew(slot)
+                    closed_by[slot] = key.row
                     undone.setdefault(key.digest, {})[revision] = (reason, key.at_ms, probability, key.row)
                 case RowType.DONE:
                     slot = self._recovered(key)
@@ -344,11 +366,24 @@ class SessionBook:
                     if (gone := self.index.find(key.digest)) is not None:
                         self.index.free(gone)
         self._links.restore(links)
+        self._reopen_readers(closed_by, now_ms)
         for slot in self.index.slots():
             if self.index.state[slot] == State.OPEN:
                 self.index.last_ms[slot] = now_ms
             self._file(slot, self._due_ms(slot))
         return self._claims(undone)
+
+    def _reopen(self, slot: int, now_ms: int) -> None:
+        if self.index.state[slot] != State.OPEN:
+            self.index.state[slot] = State.OPEN
+            self.index.first_ms[slot] = now_ms
+
+    def _reopen_readers(self, closed_by: dict[int, int], now_ms: int) -> None:
+        """Telemetry in a trace's rows, behind the closing of a session that reads them, has opened it again."""
+        for slot, row in closed_by.items():
+            newest = max((self.index.last_row[trace] for trace in self._parking.traces(slot)), default=NO_ROW)
+            if self.index.state[slot] != State.FREE and newest > row:
+                self._reopen(slot, now_ms)
 
     def _recovered(self, key: RowKey) -> int:
         slot = self.index.find(key.digest)

@@ -110,6 +110,9 @@ class Router:
                     part.count += len(part.items)
                     part.body.append(wrap(group.resource, group.scope, part.items))
                     part.items = []
+        for slot in self._book.drop_outside(now_ms):
+            outside = parts.pop(slot, None)
+            routed.sampled_out += outside.count if outside else 0
         flags = signal_flags(signal)
         for slot, part in parts.items():
             routed.kept += part.count
@@ -149,7 +152,7 @@ class Router:
                                 part = parts[slot] = _Part(known.head)
                             part.items.append(request[start:end])
                             if self._needles and self._may_end(request, body, end):
-                                part.ended |= self._span_ends(SpanHead.FromString(request[body:end]))
+                                part.ended |= self._ends_unread(request[body:end])
                             continue
             self._span_exactly(request, (start, body, end), around, tenant, parts, routed, now_ms)
         routed.sampled_out += sampled_out
@@ -266,6 +269,13 @@ class Router:
 
     def _may_end(self, request: bytes, body: int, end: int) -> bool:
         return any(request.find(needle, body, end) >= 0 for needle in self._needles)
+
+    def _ends_unread(self, span: bytes) -> bool:
+        """`_span_ends` of a span not yet looked at. A damaged one ends nothing; it is told when the session is read."""
+        try:
+            return self._span_ends(SpanHead.FromString(span))
+        except DecodeError:
+            return False
 
     def _span_ends(self, span: SpanHead) -> bool:
         """A cheap look has found the text of an end marker somewhere in the span: is it really one?"""
