@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from collector.commands.inspect import inspect
+from collector.commands.replay import replay
 from collector.commands.run import check_config, run
 from collector.commands.sessions import sessions
 from collector.commands.show import show
@@ -23,6 +24,7 @@ app = typer.Typer(
 
 app.command()(run)
 app.command("check-config")(check_config)
+app.command()(replay)
 app.command()(sessions)
 app.command()(show)
 app.command()(inspect)

@@ -131,11 +131,8 @@ def _head(chosen: Chosen, trajectory: Trajectory | None) -> Iterator[Text]:
         yield _row("tenant", safe(session.ref.tenant))
     newest = session.ref.revision == max(chosen.revisions)
     older = "" if len(chosen.revisions) == 1 else f" of {max(chosen.revisions)}{'' if newest else ', superseded'}"
-    yield _row(
-        "closed",
-        f"{time_text(session.closed_ns)} UTC by {session.close_reason}, revision ",
-        (_revision(chosen) + older, ""),
-    )
+    revision = f"revision {session.ref.revision}{older}"
+    yield _row("closed", f"{time_text(session.closed_ns)} UTC by {session.close_reason}, {revision}")
     share = session.inclusion_probability
     yield _row("sampling", "every session is kept" if share >= 1 else f"{share:.3%} of sessions are kept")
     yield _row("telemetry", f"{session.spans} spans, {session.records} log records")
