@@ -65,7 +65,10 @@ def measure(target: Target, case: Case, number: int, pool: Path, connections: in
             peak_resident=peak.resident,
             peak_anonymous=peak.anonymous,
             disk_bytes=None if target.data_dir is None else _size(target.data_dir),
-            problems=tuple(_problems(target, case, warm_up.acked_spans + outcome.acked_spans)),
+            problems=(
+                *_refusals(warm_up, outcome),
+                *_problems(target, case, warm_up.acked_spans + outcome.acked_spans),
+            ),
         )
 
 
@@ -86,6 +89,13 @@ def _load(command: Sequence[str], server: Server) -> tuple[Outcome, Memory]:
     fields = json.loads(answer)
     outcome = Outcome(**{**fields, "ack_ms": Latency(**fields["ack_ms"])})
     return outcome, Memory(max(each.resident for each in seen), max(each.anonymous for each in seen))
+
+
+def _refusals(warm_up: Outcome, outcome: Outcome) -> list[str]:
+    found = [f"{sum(warm_up.errors.values())} requests of the warm-up failed"] if warm_up.errors else []
+    first = warm_up.first_refusal or outcome.first_refusal
+    failed = warm_up.errors or outcome.errors
+    return [*found, f"the first refusal: {first}"] if failed else found
 
 
 def _problems(target: Target, case: Case, acked: int) -> list[str]:
@@ -162,12 +172,22 @@ def chosen_cases(chosen: argparse.Namespace) -> list[Case]:
     return cases
 
 
+def chosen_servers(chosen: argparse.Namespace) -> list[str]:
+    """In the order of `targets.ALL` where the user named none."""
+    if chosen.servers:
+        return list(chosen.servers)
+    compared = {targets.NAIVE, *(limit.server for limit in report.LIMITS)} if chosen.guard else set(targets.ALL)
+    return [name for name in targets.ALL if name in compared]
+
+
 def arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="two cases only, about half a minute")
+    parser.add_argument("--quick", action="store_true", help="two cases only, about a minute and a half")
     parser.add_argument("--guard", action="store_true", help="exit with 1 when a ratio is below its limit")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--servers", nargs="+", choices=targets.ALL, default=list(targets.ALL))
+    parser.add_argument(
+        "--servers", nargs="+", choices=targets.ALL, help="default: all; with --guard those that its limits compare"
+    )
     parser.add_argument("--profile", choices=get_args(Profile))
     parser.add_argument("--batch", type=int, help="measure one case with this many spans per request")
     parser.add_argument("--ids", choices=get_args(Ids), help="measure one case in which these spans name the session")
@@ -189,7 +209,11 @@ def main() -> None:
         machine.touch_memory(Path(name))
         try:
             samples = run(
-                chosen_cases(chosen), chosen.servers, chosen.rounds, Path(name), (chosen.connections, chosen.in_flight)
+                chosen_cases(chosen),
+                chosen_servers(chosen),
+                chosen.rounds,
+                Path(name),
+                (chosen.connections, chosen.in_flight),
             )
         except ServerFailed as failed:
             sys.exit(f"benchmarks: {failed}")

@@ -58,6 +58,7 @@ class Tally:
     rejected_spans: int = 0
     retries: int = 0
     errors: Counter[str] = field(default_factory=Counter)
+    first_refusal: str = ""
     latencies_s: list[float] = field(default_factory=list)
 
 
@@ -75,6 +76,7 @@ class Outcome:
     """The result of one run. `acked_spans` were acknowledged and not named as rejected by `partial_success`.
 
     `errors` counts requests that failed for good, by status; `unsent_spans` were not tried before time was up.
+    `first_refusal` is the server's own text for the first answer that was no acknowledgement, retried or not.
     """
 
     acked_spans: int
@@ -86,6 +88,7 @@ class Outcome:
     errors: dict[str, int]
     retries: int
     client_cpu_s: float
+    first_refusal: str = ""
 
 
 def latency(latencies_s: list[float]) -> Latency:
@@ -128,6 +131,7 @@ async def run(plan: Plan, pool: Pool) -> Outcome:
         errors=dict(tally.errors),
         retries=tally.retries,
         client_cpu_s=round(time.process_time() - cpu_before, 4),
+        first_refusal=tally.first_refusal,
     )
 
 
@@ -173,6 +177,7 @@ class _Sender:
             try:
                 answer: bytes = await export(request, timeout=RPC_TIMEOUT_S)
             except grpc.aio.AioRpcError as error:
+                self.tally.first_refusal = self.tally.first_refusal or f"{error.code().name}: {error.details()}"
                 if error.code() is grpc.StatusCode.UNAVAILABLE and attempt < ATTEMPTS:
                     self.tally.retries += 1
                     await asyncio.sleep(RETRY_WAIT_S * attempt)

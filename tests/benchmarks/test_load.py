@@ -96,6 +96,7 @@ async def test_an_error_that_retrying_will_not_mend_is_counted_by_its_status(rec
     receiver.refuse, receiver.refuse_with = 2, grpc.StatusCode.INVALID_ARGUMENT
     outcome = await run(Plan(receiver.address, spans=400), POOL)
     assert (outcome.acked_spans, outcome.retries, outcome.errors) == (200, 0, {"INVALID_ARGUMENT": 2})
+    assert outcome.first_refusal == "INVALID_ARGUMENT: no room just now"
 
 
 async def test_spans_rejected_by_partial_success_are_not_acknowledged(receiver: Receiver) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.__main__ import FULL, QUICK, arguments, chosen_cases, order, pool_spans
+from benchmarks.__main__ import FULL, QUICK, arguments, chosen_cases, chosen_servers, order, pool_spans
 from benchmarks.generate import Shape
 from benchmarks.processes import MALLOC, Server, ServerFailed, server_env
 from benchmarks.report import LIMITS, Case
@@ -37,6 +37,12 @@ def test_options_that_shape_the_load_measure_one_case() -> None:
         Case("rich", 100, ids="root", spans=16_000)
     ]
     assert chosen_cases(parsed("--quick", "--profile", "lean")) == [QUICK[1]]
+
+
+def test_a_guard_runs_only_what_it_compares_unless_told_otherwise() -> None:
+    assert chosen_servers(parsed()) == list(ALL)
+    assert chosen_servers(parsed("--guard")) == ["naive", "spanjudge 10 %"]
+    assert chosen_servers(parsed("--guard", "--servers", "noop")) == ["noop"]
 
 
 def test_every_server_gets_the_same_malloc_settings_and_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
