@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol, TypeAlias
 
+from google.protobuf.message import DecodeError
+
 from collector.otlp.wire_pb2 import AnyHead
 
 SESSION_ID = "session.id"
@@ -61,7 +63,7 @@ def text_of(value: bytes) -> str | None:
     """The text in a serialized `AnyValue`; None when it holds anything else, nothing, or is damaged."""
     try:
         parsed = AnyHead.FromString(value)
-    except ValueError:  # protobuf's DecodeError is one
+    except DecodeError:
         return None
     if parsed.WhichOneof("value") != "string_value":
         return None
@@ -82,7 +84,7 @@ def is_set(value: bytes) -> bool:
     """Does a serialized `AnyValue` hold anything but false and nothing?"""
     try:
         parsed = AnyHead.FromString(value)
-    except ValueError:
+    except DecodeError:
         return False
     which = parsed.WhichOneof("value")
     return which is not None and (which != "bool_value" or parsed.bool_value)

@@ -12,7 +12,6 @@ from extractors.spans import Session
 from tests.collector.sessions.desk import Desk
 from tests.collector.sessions.telemetry import log_request, record, span, trace_request
 
-
 Sent: TypeAlias = tuple[Span, str]
 """A span, and the session its resource names, if any."""
 

@@ -191,6 +191,14 @@ def test_a_damaged_span_in_a_known_trace_that_mentions_the_end_loses_only_itself
     assert "span 3" in _where(desk)["ann"]
 
 
+def test_a_session_id_that_cannot_be_decoded_costs_its_sender_nothing_else() -> None:
+    desk = Desk()
+    damaged = _ids(1, 1) + _attribute("session.id", b"\x0a\x7f")
+    routed = desk.send("traces", _request(damaged, _ids(2, 2) + _attribute("session.id", _text("ann"))))
+    assert (routed.kept, routed.rejected) == (2, 0)
+    assert _where(desk)["ann"] == {"span 2"}
+
+
 def test_a_bad_record_loses_only_itself() -> None:
     desk = Desk()
     good = record(None, session__id="ann").SerializeToString()
@@ -269,7 +277,7 @@ def test_the_sample_is_the_same_for_every_arrival(arrivals: list[tuple[int, int]
     for start in range(0, len(arrivals), batch):
         for user in range(20):
             spans = [
-                span(user * 10 + t, user * 100 + t * 10 + n, **({"session__id": f"user-{user}"} if n == 3 else {}))
+                span(user * 10 + t, user * 100 + t * 10 + n, session__id=f"user-{user}" if n == 3 else "")
                 for t, n in arrivals[start : start + batch]
             ]
             desk.send("traces", trace_request(spans))
@@ -305,8 +313,8 @@ def _ended_after_settling(signal: str, request: bytes) -> bool:
     return [claim.reason for claim in desk.wait(4) if claim.digest == ann] == ["end_marker"]
 
 
-def _span_with_event(name: str, **attributes: str) -> Span:
-    made = span(1, 2, **attributes)
+def _span_with_event(name: str, session: str = "") -> Span:
+    made = span(1, 2, session__id=session)
     made.events.add(name=name)
     return made
 
@@ -324,7 +332,7 @@ def _flagged(value: bool) -> Span:
         ("logs", log_request([record(None, event__name="session.end", session__id="ann")])),
         ("logs", log_request([record(1, "session.end")])),
         ("logs", log_request([record(None, session__id="ann", chat__closed="yes")])),
-        ("traces", trace_request([_span_with_event("session.end", session__id="ann")])),
+        ("traces", trace_request([_span_with_event("session.end", "ann")])),
         ("traces", trace_request([_span_with_event("session.end")])),
         ("traces", trace_request([_flagged(True)])),
         ("logs", log_request([record(None, "session.start", session__id="eve", session__previous_id="ann")])),
@@ -342,7 +350,7 @@ def test_an_end_marker_closes_the_session_after_it_has_settled(signal: str, requ
         ("logs", log_request([record(None, "session.end", session__id="bob")])),
         ("traces", trace_request([span(1, 2, session__id="ann", gen_ai__prompt="what does session.end do?")])),
         ("traces", trace_request([span(1, 2, gen_ai__prompt="session.end")])),
-        ("traces", trace_request([_span_with_event("session.end.later", session__id="ann")])),
+        ("traces", trace_request([_span_with_event("session.end.later", "ann")])),
         ("traces", trace_request([_flagged(False)])),
     ],
 )

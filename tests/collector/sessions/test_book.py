@@ -1,0 +1,310 @@
+"""When sessions close, why, what late telemetry does, and that a crash at any moment changes none of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from collector.sessions.book import Claim, Policy
+from collector.sessions.index import State
+from collector.sessions.keys import Kind, Owner
+from tests.collector.sessions.desk import POLICY, Desk
+from tests.collector.sessions.telemetry import log_request, record, span, trace_request
+
+ANN = Owner(Kind.SESSION, "ann").digest
+
+
+def _say(desk: Desk, number: int, trace: int = 1, session: str = "ann") -> None:
+    desk.send("traces", trace_request([span(trace, number, session__id=session)]))
+
+
+def _end(desk: Desk) -> None:
+    desk.send("logs", log_request([record(None, "session.end", session__id="ann")]))
+
+
+def _only(claims: list[Claim]) -> Claim:
+    (claim,) = claims
+    return claim
+
+
+def _spans(desk: Desk, claim: Claim) -> set[str]:
+    return {span.name for span in desk.read(claim).spans}
+
+
+def test_a_session_closes_when_it_has_been_idle_and_not_before() -> None:
+    desk = Desk()
+    _say(desk, 1)
+    assert desk.wait(9) == []
+    _say(desk, 2)
+    assert desk.wait(9) == []
+    claim = _only(desk.wait(2))
+    assert (claim.reason, claim.revision, claim.inclusion_probability) == ("idle", 1, 1.0)
+
+
+def test_a_session_that_never_rests_closes_at_its_maximum_age() -> None:
+    desk = Desk()
+    claims: list[Claim] = []
+    for number in range(1, 14):
+        _say(desk, number)
+        claims += desk.wait(5)
+    assert _only(claims).reason == "max_age"
+
+
+@pytest.mark.parametrize("policy", [replace(POLICY, max_spans=3), replace(POLICY, max_bytes=250)])
+def test_a_session_that_grows_too_large_closes_and_starts_counting_again(policy: Policy) -> None:
+    desk = Desk(policy)
+    for number in range(1, 4):
+        _say(desk, number)
+    claim = _only(desk.wait(1.1))
+    assert claim.reason == "max_size"
+    desk.done(claim)
+    _say(desk, 4)
+    assert desk.wait(2) == []
+
+
+def test_what_grew_too_large_starts_counting_again_after_a_crash_too() -> None:
+    desk = Desk(replace(POLICY, max_spans=3))
+    for number in range(1, 4):
+        _say(desk, number)
+    desk.done(_only(desk.wait(1.1)))
+    desk.crash()
+    _say(desk, 4)
+    assert desk.wait(2) == []
+
+
+def test_an_ended_session_closes_once_its_stragglers_have_settled() -> None:
+    desk = Desk()
+    _say(desk, 1)
+    _end(desk)
+    desk.wait(1)
+    _say(desk, 2)
+    claim = _only(desk.wait(4))
+    assert claim.reason == "end_marker"
+    assert _spans(desk, claim) == {"span 1", "span 2"}
+
+
+def test_an_end_marker_speaks_for_one_closing_only() -> None:
+    desk = Desk()
+    _say(desk, 1)
+    _end(desk)
+    desk.done(_only(desk.wait(4)))
+    _say(desk, 2)
+    assert desk.wait(5) == []
+    assert _only(desk.wait(6)).reason == "idle"
+
+
+def test_late_telemetry_reopens_the_session_as_the_next_revision() -> None:
+    desk = Desk()
+    _say(desk, 1)
+    first = _only(desk.wait(12))
+    desk.done(first)
+    desk.wait(10)
+    _say(desk, 2)
+    second = _only(desk.wait(12))
+    assert (first.revision, second.revision) == (1, 2)
+    assert _spans(desk, first) == {"span 1"}
+    assert _spans(desk, second) == {"span 1", "span 2"}
+
+
+def test_telemetry_between_closing_and_judging_belongs_to_the_next_revision() -> None:
+    desk = Desk()
+    _say(desk, 1)
+    first = _only(desk.wait(12))
+    _say(desk, 2)
+    assert _spans(desk, first) == {"span 1"}
+    desk.done(first)
+    second = _only(desk.wait(12))
+    assert (second.revision, _spans(desk, second)) == (2, {"span 1", "span 2"})
+
+
+def test_late_telemetry_of_a_trace_that_names_nothing_reopens_its_session() -> None:
+    desk = Desk()
+    desk.send("traces", trace_request([span(1, 1, session__id="ann"), span(1, 2)]))
+    desk.done(_only(desk.wait(12)))
+    desk.send("traces", trace_request([span(1, 3)]))
+    assert _spans(desk, _only(desk.wait(12))) == {"span 1", "span 2", "span 3"}
+
+
+def test_late_telemetry_of_a_trace_that_names_nothing_survives_a_crash() -> None:
+    desk = Desk()
+    desk.send("traces", trace_request([span(1, 1, session__id="ann"), span(1, 2)]))
+    desk.done(_only(desk.wait(12)))
+    desk.send("traces", trace_request([span(1, 3)]))
+    assert desk.crash() == []
+    assert _spans(desk, _only(desk.wait(12))) == {"span 1", "span 2", "span 3"}
+
+
+def test_a_session_is_forgotten_after_its_late_window() -> None:
+    desk = Desk()
+    _say(desk, 1)
+    desk.done(_only(desk.wait(12)))
+    desk.wait(35)
+    assert len(desk.book.index) == 0
+    assert desk.book.oldest_needed() == desk.rows.last_row() + 1
+    _say(desk, 2)
+    later = _only(desk.wait(12))
+    assert (later.revision, _spans(desk, later)) == (1, {"span 2"})
+
+
+def test_a_session_that_was_never_judged_is_not_forgotten() -> None:
+    desk = Desk()
+    _say(desk, 1)
+    claim = _only(desk.wait(12))
+    desk.wait(3600)
+    assert desk.book.oldest_needed() == 1
+    assert _spans(desk, claim) == {"span 1"}
+
+
+def test_a_trace_is_forgotten_with_the_last_session_that_reads_it() -> None:
+    desk = Desk()
+    desk.send("traces", trace_request([span(1, 1), span(1, 2, session__id="ann"), span(1, 3, session__id="bob")]))
+    for claim in desk.wait(12):
+        desk.done(claim)
+    desk.wait(35)
+    assert len(desk.book.index) == 0
+
+
+def test_an_unnamed_trace_is_dropped_where_traces_are_no_sessions() -> None:
+    desk = Desk(replace(POLICY, trace_is_session=False))
+    desk.send("traces", trace_request([span(1, 1)]))
+    assert desk.wait(12) == []
+    assert len(desk.book.index) == 0
+
+
+# -- crashes --------------------------------------------------------------------------------------------------------
+
+
+def test_a_crash_before_closing_starts_the_idle_time_anew() -> None:
+    desk = Desk()
+    _say(desk, 1)
+    desk.wait(9)
+    assert desk.crash() == []
+    assert desk.wait(9) == []
+    assert _spans(desk, _only(desk.wait(2))) == {"span 1"}
+
+
+def test_a_crash_between_closing_and_judging_brings_the_same_claim_again() -> None:
+    desk = Desk()
+    desk.send("traces", trace_request([span(1, 1), span(1, 2, session__id="ann")]))
+    claim = _only(desk.wait(12))
+    assert desk.crash() == [claim]
+    assert desk.wait(12) == []
+
+
+def test_a_crash_after_judging_brings_no_claim() -> None:
+    desk = Desk()
+    _say(desk, 1)
+    desk.done(_only(desk.wait(12)))
+    assert desk.crash() == []
+    assert desk.book.index.state[0] == State.LINGERING
+
+
+def test_a_crash_in_the_late_window_does_not_make_it_longer() -> None:
+    desk = Desk()
+    _say(desk, 1)
+    desk.done(_only(desk.wait(12)))
+    desk.wait(20)
+    desk.crash()
+    desk.wait(12)
+    assert len(desk.book.index) == 0
+
+
+def test_two_closings_that_are_not_yet_judged_both_survive_a_crash() -> None:
+    desk = Desk()
+    _say(desk, 1)
+    first = _only(desk.wait(12))
+    _say(desk, 2)
+    second = _only(desk.wait(12))
+    again = desk.crash()
+    assert [(claim.revision, claim.upto) for claim in again] == [(1, first.upto), (2, second.upto)]
+    assert [_spans(desk, claim) for claim in again] == [{"span 1"}, {"span 1", "span 2"}]
+
+
+def test_a_crash_between_an_end_marker_and_the_closing_keeps_the_marker() -> None:
+    desk = Desk()
+    _say(desk, 1)
+    _end(desk)
+    desk.crash()
+    assert _only(desk.wait(4)).reason == "end_marker"
+
+
+def test_a_crash_after_an_ended_session_was_closed_does_not_bring_the_marker_back() -> None:
+    desk = Desk()
+    _say(desk, 1)
+    _end(desk)
+    desk.done(_only(desk.wait(4)))
+    desk.crash()
+    _say(desk, 2)
+    assert desk.wait(5) == []
+
+
+def test_a_crash_in_a_reopened_session_keeps_its_age() -> None:
+    desk = Desk()
+    _say(desk, 1)
+    desk.done(_only(desk.wait(59)))
+    _say(desk, 2)
+    desk.crash()
+    assert desk.wait(5) == []
+
+
+_STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("say"), st.integers(1, 3)),
+        st.tuples(st.just("unnamed"), st.integers(1, 3)),
+        st.tuples(st.just("end"), st.just(0)),
+        st.tuples(st.just("wait"), st.sampled_from([1, 4, 12])),
+        st.tuples(st.just("done"), st.just(0)),
+    ),
+    max_size=14,
+)
+
+
+def _closing(claim: Claim) -> tuple[int, bytes, int, str, int]:
+    return claim.upto, claim.digest, claim.revision, claim.reason, claim.closed_ms
+
+
+def _live(steps: list[tuple[str, int]], crash_before: int | None) -> dict[tuple[str, int], set[str]]:
+    """Go through the steps; what each (session, revision) was judged on. Nothing may be claimed twice, nor lost."""
+    desk = Desk()
+    waiting: list[Claim] = []
+    judged: dict[tuple[str, int], set[str]] = {}
+
+    def judge() -> None:
+        for claim in waiting:
+            session = desk.read(claim)
+            key = (session.session_id, claim.revision)
+            assert key not in judged
+            judged[key] = {span.name for span in session.spans}
+            desk.done(claim)
+        waiting.clear()
+
+    for number, (step, value) in enumerate([*steps, ("wait", 12), ("done", 0)]):
+        if number == crash_before:
+            # Heads may be newer rows; what stands behind `upto` does not count.
+            assert sorted(map(_closing, desk.crash())) == sorted(map(_closing, waiting))
+        match step:
+            case "say":
+                _say(desk, number + 1, trace=value)
+            case "unnamed":
+                desk.send("traces", trace_request([span(value, number + 1)]))
+            case "end":
+                _end(desk)
+            case "wait":
+                waiting += desk.wait(value)
+            case _:
+                judge()
+    desk.wait(12)
+    return judged
+
+
+@given(_STEPS, st.integers(0, 14))
+@settings(max_examples=300)
+def test_a_crash_anywhere_loses_no_claim_and_repeats_none(steps: list[tuple[str, int]], crash_before: int) -> None:
+    judged = _live(steps, crash_before)
+    sent = {f"span {number + 1}" for number, (step, _) in enumerate(steps) if step in ("say", "unnamed")}
+    seen = set().union(*judged.values()) if judged else set()
+    # A crash starts idle times anew, so a session may close later; what came has been judged all the same.
+    assert seen == sent
