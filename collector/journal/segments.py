@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Container, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -88,7 +89,8 @@ class Segments:
             for row in rows:
                 value = b"".join(row.value)
                 written += len(value)
-                put(row.key.encode(), value, append=True)
+                if not put(row.key.encode(), value, append=True):
+                    raise lmdb.KeyExistsError(f"row {row.key.row} does not come behind the last one")
         newest.used += written + 96 * len(rows)
 
     def chain(self, last_row: int) -> list[tuple[RowKey, bytes]]:
@@ -157,8 +159,12 @@ class Segments:
         return dropped
 
     def size(self) -> int:
-        """Bytes on disk."""
-        return sum((segment.path / "data.mdb").stat().st_blocks * 512 for segment in self._segments)
+        """Bytes on disk. A file that is being removed meanwhile counts nothing."""
+        total = 0
+        for segment in self._segments:
+            with suppress(FileNotFoundError):
+                total += (segment.path / "data.mdb").stat().st_blocks * 512
+        return total
 
     def __len__(self) -> int:
         return len(self._segments)

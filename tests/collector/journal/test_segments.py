@@ -1,0 +1,153 @@
+"""The journal's files: what is committed is there after reopening, and files go only when nobody needs them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import lmdb
+import pytest
+
+from collector.errors import StoreUnavailable
+from collector.journal.rows import NO_ROW, RowType
+from collector.journal.segments import MissingRow, Segments
+from tests.collector.journal.rows import row
+
+SEGMENT_BYTES = 1024**2
+
+
+def _numbers(segments: Segments) -> list[int]:
+    return [key.row for key, _ in segments.entries((RowType.TELEMETRY,))]
+
+
+def _three_files(directory: Path) -> Segments:
+    """Rows 1 to 6 of one session, two in each of three files."""
+    segments = Segments(directory, SEGMENT_BYTES)
+    for first in (1, 3, 5):
+        segments.start(first, now_ms=0)
+        segments.append([row(first, first - 1), row(first + 1, first)])
+    return segments
+
+
+def test_an_empty_journal_begins_with_row_one(tmp_path: Path) -> None:
+    segments = Segments(tmp_path / "journal", SEGMENT_BYTES)
+    assert segments.needs_start(0, 1000)
+    assert (segments.last_row(), _numbers(segments)) == (0, [])
+
+
+def test_rows_are_there_after_reopening(tmp_path: Path) -> None:
+    _three_files(tmp_path).close()
+    segments = Segments(tmp_path, SEGMENT_BYTES)
+    assert (segments.last_row(), _numbers(segments)) == (6, [1, 2, 3, 4, 5, 6])
+    assert [key.row for key, _ in segments.chain(6)] == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_chain_is_one_owners_rows_only(tmp_path: Path) -> None:
+    segments = Segments(tmp_path, SEGMENT_BYTES)
+    segments.start(1, 0)
+    segments.append([row(1, content=b"a"), row(2, content=b"b", session="bob"), row(3, 1, content=b"c")])
+    assert [(key.row, value[-1:]) for key, value in segments.chain(3)] == [(1, b"a"), (3, b"c")]
+    assert [key.row for key, _ in segments.chain(2)] == [2]
+
+
+def test_values_are_read_for_wanted_types_only(tmp_path: Path) -> None:
+    segments = _three_files(tmp_path)
+    assert {value for _, value in segments.entries((RowType.CLOSED,))} == {b""}
+
+
+def test_a_missing_row_is_named(tmp_path: Path) -> None:
+    segments = _three_files(tmp_path)
+    segments.append([row(9, 8)])
+    with pytest.raises(MissingRow, match="8"):
+        segments.chain(9)
+    segments.drop_before(3)
+    with pytest.raises(MissingRow, match="2"):
+        segments.chain(6)
+
+
+def test_a_file_goes_when_no_row_in_it_is_needed(tmp_path: Path) -> None:
+    segments = _three_files(tmp_path)
+    assert segments.drop_before(2) == 0
+    assert segments.drop_before(3) == 1
+    assert _numbers(segments) == [3, 4, 5, 6]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"{first:020d}" for first in (3, 5)]
+
+
+def test_the_newest_file_always_stays(tmp_path: Path) -> None:
+    segments = _three_files(tmp_path)
+    assert segments.drop_before(1000) == 2
+    assert segments.last_row() == 6
+
+
+def test_numbers_go_on_where_the_last_file_is_still_empty(tmp_path: Path) -> None:
+    segments = Segments(tmp_path, SEGMENT_BYTES)
+    segments.start(41, 0)
+    assert segments.last_row() == 40
+
+
+def test_a_batch_that_does_not_fit_writes_nothing(tmp_path: Path) -> None:
+    segments = Segments(tmp_path, SEGMENT_BYTES)
+    segments.start(1, 0)
+    segments.append([row(1)])
+    large = bytes(400 * 1024**2)
+    with pytest.raises(lmdb.MapFullError):
+        segments.append([row(2, 1, large), row(3, 2, large)])
+    assert _numbers(segments) == [1]
+    segments.append([row(2, 1)])
+    assert _numbers(segments) == [1, 2]
+
+
+def test_a_row_out_of_order_is_an_error_and_not_a_loss(tmp_path: Path) -> None:
+    segments = Segments(tmp_path, SEGMENT_BYTES)
+    segments.start(1, 0)
+    segments.append([row(5)])
+    with pytest.raises(lmdb.Error):
+        segments.append([row(6), row(4)])
+    assert _numbers(segments) == [5]
+
+
+def test_a_new_file_is_due_by_size_and_by_age(tmp_path: Path) -> None:
+    segments = Segments(tmp_path, SEGMENT_BYTES)
+    segments.start(1, now_ms=0)
+    assert not segments.needs_start(5000, 1000)  # nothing in it yet
+    segments.append([row(1)])
+    assert not segments.needs_start(999, 1000)
+    assert segments.needs_start(1000, 1000)
+    segments.append([row(2, 1, bytes(SEGMENT_BYTES))])
+    assert segments.needs_start(0, 1000)
+
+
+def test_taking_stock_after_reopening_counts_what_is_there(tmp_path: Path) -> None:
+    segments = Segments(tmp_path, SEGMENT_BYTES)
+    segments.start(1, 0)
+    segments.append([row(1, NO_ROW, bytes(SEGMENT_BYTES))])
+    segments.close()
+    segments = Segments(tmp_path, SEGMENT_BYTES)
+    segments.adopt(now_ms=7000)
+    assert segments.needs_start(7000, 1000)
+
+
+def test_size_goes_on_while_a_file_is_being_removed(tmp_path: Path) -> None:
+    segments = _three_files(tmp_path)
+    before = segments.size()
+    (tmp_path / f"{1:020d}" / "data.mdb").unlink()
+    assert 0 < segments.size() < before
+
+
+def test_a_directory_that_cannot_be_is_said(tmp_path: Path) -> None:
+    (tmp_path / "journal").write_text("a file")
+    with pytest.raises(StoreUnavailable, match="cannot be opened"):
+        Segments(tmp_path / "journal", SEGMENT_BYTES)
+
+
+def test_a_damaged_file_is_said(tmp_path: Path) -> None:
+    directory = tmp_path / f"{1:020d}"
+    directory.mkdir()
+    (directory / "data.mdb").write_bytes(b"no database" * 1000)
+    with pytest.raises(StoreUnavailable, match="cannot be opened"):
+        Segments(tmp_path, SEGMENT_BYTES)
+
+
+def test_other_files_in_the_directory_are_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "lost+found").mkdir()
+    (tmp_path / "notes.txt").write_text("mine")
+    assert Segments(tmp_path, SEGMENT_BYTES).last_row() == 0
