@@ -8,11 +8,15 @@ from typing import Protocol
 
 from extractors.conventions import genai
 from extractors.harnesses import claude_code, strands
-from extractors.spans import Session
+from extractors.spans import Attributes, Session, Span
 from extractors.trajectory import Trajectory
+from extractors.tree import span_anchor, tree_of
 
 UNRECOGNISED = "unrecognised"
 """`Trajectory.harness` of a session in which nothing was understood."""
+
+MAX_ATTRIBUTE = 1_000
+"""Characters of a text in `Trajectory.attributes`. Longer ones are content: prompts, messages, definitions."""
 
 
 class Extractor(Protocol):
@@ -38,8 +42,8 @@ def extract(session: Session) -> Trajectory:
     """What the agent did. Never raises, whatever the session holds.
 
     What nothing recognizes gives `harness == UNRECOGNISED` and the scopes that sent it. So does an extractor that
-    raises; a note then names the extractor and the exception. Tenant, scopes, the session's notes and, where the
-    extractor left them out, start and end are filled in here, for all extractors alike.
+    raises; a note then names the extractor and the exception. Tenant, scopes, attributes, the session's notes and,
+    where the extractor left them out, start and end are filled in here, for all extractors alike.
     """
     return extract_with(session, HARNESSES, CONVENTIONS)
 
@@ -52,6 +56,7 @@ def extract_with(session: Session, harnesses: Sequence[Extractor], conventions: 
         trajectory,
         tenant=session.tenant,
         scopes=scopes(session),
+        attributes=attributes(session, trajectory),
         started_ns=trajectory.started_ns or started_ns,
         ended_ns=trajectory.ended_ns or ended_ns,
         notes=tuple(dict.fromkeys((*session.notes, *notes, *trajectory.notes))),
@@ -67,6 +72,28 @@ def scopes(session: Session) -> tuple[str, ...]:
     """Names of the instrumentation scopes in the session, sorted."""
     names = {span.scope.name for span in session.spans} | {record.scope.name for record in session.records}
     return tuple(sorted(names - {""}))
+
+
+def attributes(session: Session, trajectory: Trajectory) -> Attributes:
+    """The process's attributes and, over them, those of the first root span; for records alone, the first record's
+    process. Only what a suite can match: short texts, numbers and truth values.
+    """
+    root = _root(session, trajectory)
+    if root is not None:
+        found = {**root.resource.attributes, **root.attributes}
+    else:
+        found = {**session.records[0].resource.attributes} if session.records else {}
+    return {key: value for key, value in found.items() if _is_short(value)}
+
+
+def _root(session: Session, trajectory: Trajectory) -> Span | None:
+    """The span that the trajectory is anchored to; without one, the first span without a recorded parent."""
+    anchored = [span for span in session.spans if span_anchor(span) == trajectory.root_anchor]
+    return next(iter(anchored or tree_of(session.spans).roots() or session.spans), None)
+
+
+def _is_short(value: object) -> bool:
+    return isinstance(value, bool | int | float) or (isinstance(value, str) and len(value) <= MAX_ATTRIBUTE)
 
 
 def _first_reading(

@@ -138,7 +138,7 @@ class Trajectory:
 
     `offered_skills` is the root agent's catalog: None = not recorded, () = recorded as empty. `answer` is the
     root agent's last text to the person. `notes` are remarks for people about gaps and damage. `attributes` are
-    the resource's and, over them, the first root span's, for suites to match on.
+    the resource's and, over them, the first root span's, for suites to match on: short texts, numbers, truth values.
     """
 
     session_id: str

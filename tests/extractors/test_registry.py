@@ -87,3 +87,21 @@ def test_notes_tenant_and_record_times_of_the_session_reach_the_trajectory() -> 
     trajectory = registry.extract(source)
     assert (trajectory.tenant, trajectory.notes) == ("shop", ("one span was damaged",))
     assert (trajectory.started_ns, trajectory.ended_ns) == (3_000_000_000, 3_000_000_000)
+
+
+def test_attributes_are_the_first_root_spans_over_those_of_its_process() -> None:
+    root = span("root", attributes={"desk": "north", "service.name": "renamed", "urgent": True, "weight": 2.5})
+    later = span("later", at_s=9, attributes={"desk": "south"})
+    found = registry.extract(session([later, span("child", "root", attributes={"desk": "inner"}), root])).attributes
+    assert found == {"desk": "north", "service.name": "renamed", "urgent": True, "weight": 2.5}
+
+
+def test_attributes_of_a_session_without_spans_are_those_of_the_process() -> None:
+    found = registry.extract(session(records=[record("app.line", attributes={"desk": "north"})])).attributes
+    assert found == {"service.name": "test-service"}
+
+
+def test_content_is_no_attribute_to_match_on() -> None:
+    long = "x" * (registry.MAX_ATTRIBUTE + 1)
+    root = span("root", attributes={"gen_ai.input.messages": long, "list": ["a"], "short": "a"})
+    assert registry.extract(session([root])).attributes == {"service.name": "test-service", "short": "a"}
