@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from collector.commands.demo import demo
 from collector.commands.inspect import inspect
 from collector.commands.replay import replay
 from collector.commands.run import check_config, run
@@ -24,6 +25,7 @@ app = typer.Typer(
 
 app.command()(run)
 app.command("check-config")(check_config)
+app.command()(demo)
 app.command()(replay)
 app.command()(sessions)
 app.command()(show)

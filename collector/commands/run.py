@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
 from collector.commands.files import ConfigFile, config_of, rules_of
 from collector.config import Config
 from collector.judging import Rules
+
+ADDRESSES_FILE = "addresses.json"
+"""In the data directory, written when the server has started: where it listens."""
 
 
 def run(config_file: ConfigFile = None) -> None:
@@ -36,6 +41,7 @@ def run(config_file: ConfigFile = None) -> None:
     set_up_logs(config.log)
 
     def started(addresses: Addresses) -> None:
+        write_addresses(config.data_dir, addresses)
         typer.echo(_banner(config, rules, addresses), err=True)
 
     try:
@@ -55,6 +61,14 @@ def check_config(
     typer.echo(
         f"{config_file}: good. {len(rules.evaluators)} evaluators, {len(rules.suites)} suites with {cases} cases."
     )
+
+
+def write_addresses(data_dir: Path, addresses: Addresses) -> None:
+    """Say where the server listens, for whoever started it with port 0. Another file takes the name at once, so
+    that nobody reads half of it."""
+    written = data_dir / f"{ADDRESSES_FILE}.new"
+    written.write_text(json.dumps(asdict(addresses)) + "\n", encoding="utf-8")
+    written.replace(data_dir / ADDRESSES_FILE)
 
 
 def _banner(config: Config, rules: Rules, addresses: Addresses) -> str:

@@ -24,7 +24,7 @@ def console(*, to: Literal["stdout", "stderr"] = "stdout") -> Console:
     stream = sys.stdout if to == "stdout" else sys.stderr
     terminal = stream.isatty()
     return Console(
-        file=stream, markup=False, highlight=False, emoji=False, soft_wrap=True, width=None if terminal else 200
+        file=stream, markup=False, highlight=False, emoji=False, soft_wrap=True, width=None if terminal else 160
     )
 
 

@@ -1,0 +1,1 @@
+"""What `spanjudge demo` plays: sessions of a made-up boat hire, shaped as three harnesses record theirs."""
