@@ -98,8 +98,8 @@ def from_parts(role: str, parts: Iterable[Part], finish_reason: str | None = Non
 def parts_of(content: Value) -> list[Part]:
     """The parts of a message's content: text, one part, a list of parts, or JSON text of parts."""
     if isinstance(content, str):
-        found = _encoded_parts(content)
-        return [content] if found is None else found
+        encoded = _encoded_parts(content)
+        return [content] if encoded is None else encoded
     if as_mapping(content) is not None:
         content = [content]
     return [found for block in as_list(content) or () if (found := part(block)) is not None]

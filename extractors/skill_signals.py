@@ -26,9 +26,10 @@ SKILL_TOOLS: Final[Mapping[str, str]] = {
     "activate_skill": "name",
     "invoke_skill": "name",
     "get_skill_instructions": "skill_name",
+    "load_capability": "id",
 }
-"""Tools made for loading a skill (Strands, Claude Code, ADK and others, Gemini CLI, OpenHands, Agno) → the argument
-that names it. Names are case-sensitive."""
+"""Tools made for loading a skill (Strands, Claude Code, ADK and others, Gemini CLI, OpenHands, Agno, Pydantic AI) →
+the argument that names it. Names are case-sensitive."""
 
 RESOURCE_TOOLS: Final = frozenset(
     {"load_skill_resource", "read_skill_resource", "run_skill_script", "unload_skill"}
@@ -44,12 +45,19 @@ TRAILER_HEADS: Final = ("Location:", "Allowed tools:", "Compatibility:", "Availa
 _PAYLOADS: Final = ("instructions", "content", "output", "text", "response", "result")
 _FAILED_STATUSES: Final = frozenset({"error", "errored", "fail", "failed", "failure", "cancelled", "canceled"})
 _REFUSAL: Final = re.compile(
-    r"(?:error: ?)?(?:skill_name is required"
-    r"|skill (?:'[^'\n]*'|\"[^\"\n]*\"|[\w.:-]+) (?:is |was )?not found"
+    r"error:"
+    r"|[\w.]{1,100}(?:error|exception):"
+    r"|skill_name is required"
+    r"|(?:skill|capability) (?:'[^'\n]*'|\"[^\"\n]*\"|[\w.:-]+) (?:(?:is|was|has been) )?"
+    r"(?:not (?:found|available|enabled|allowed|permitted)|unavailable|disabled|blocked|denied|forbidden)\b"
     r"|(?:unknown|unrecogni[sz]ed|no such) skill\b"
-    r"|tool (?:call|use)(?: invocation)? (?:was |has been )?(?:rejected|denied|cancelled|canceled)\b)",
+    r"|no (?:skill|capability) (?:is )?(?:named|called|found)\b"
+    r"|(?:the )?tool (?:call|use)(?: invocation)? (?:was |has been )?(?:rejected|denied|cancelled|canceled)\b"
+    r"|permission denied\b",
     re.IGNORECASE,
 )
+"""How a line begins that says no. The names of exceptions, too: tools are often wrapped to tell the model of them."""
+
 _ACKNOWLEDGEMENT: Final = re.compile(
     r"(?:launching|loading|activating|loaded|activated) skill\b"
     r"|skill (?:'[^'\n]*'|\"[^\"\n]*\"|[\w.:-]+) (?:activated|loaded|launched)\b"
@@ -58,13 +66,13 @@ _ACKNOWLEDGEMENT: Final = re.compile(
 )
 _CATALOG_OPEN: Final = re.compile(r"<available_skills\s*>", re.IGNORECASE)
 _CATALOG_CLOSE: Final = re.compile(r"</available_skills\s*>", re.IGNORECASE)
-_CATALOG_HEADING: Final = "### available skills"
+_CATALOG_HEADING: Final = "available skills"
 
 
 def catalog(text: str) -> tuple[Skill, ...] | None:
     """The skills that a prompt or a listing tool offers; () for an empty catalog, None when there is no catalog.
 
-    Reads `<available_skills>` with `<skill>` elements, else the Markdown section `### Available skills`.
+    Reads `<available_skills>` with `<skill>` elements, else the Markdown list under `Available skills`.
     """
     text = payload(text, bare=text)
     found = _xml_catalog(text)
@@ -94,30 +102,59 @@ def _element(entry: str, tag: str) -> str | None:
 
 
 def _markdown_catalog(text: str) -> tuple[Skill, ...] | None:
-    lines = [line.strip() for line in text.splitlines()]
-    start = next((at for at, line in enumerate(lines) if line.lower() == _CATALOG_HEADING), None)
+    """The list under the first heading `Available skills`. It ends at the next heading, and at the first paragraph
+    after a skill: what prompts say next may be a list, too."""
+    lines = text.splitlines()
+    start = next((at for at, line in enumerate(lines) if _is_catalog_heading(line)), None)
     if start is None:
         return None
     skills: list[Skill] = []
+    margin, after_blank = None, False
     for line in lines[start + 1 :]:
-        if line.startswith(("# ", "## ", "### ")):
+        content = line.strip()
+        indent = len(line) - len(line.lstrip())
+        if content.startswith(("# ", "## ", "### ")) or (skills and after_blank and not _continues(content, indent)):
             break
-        if (skill := _markdown_skill(line)) is not None:
+        after_blank = not content
+        skill = _markdown_skill(content) if margin in {None, indent} else None
+        if skill is not None:
+            margin = indent
             skills.append(skill)
+        elif skills and skills[-1].source is None:
+            skills[-1] = replace(skills[-1], source=_source_below(content))
     return tuple(skills)
 
 
+def _is_catalog_heading(line: str) -> bool:
+    """A Markdown heading or a bold line, with or without a colon."""
+    line = line.strip()
+    return line.startswith(("#", "**")) and line.strip("#*: ").lower() == _CATALOG_HEADING
+
+
+def _continues(content: str, indent: int) -> bool:
+    """Whether a line after a blank one still belongs to a list of skills."""
+    return not content or content.startswith("- ") or indent > 0
+
+
+def _source_below(content: str) -> str | None:
+    """The path in a line below a skill, as in ``-> Read `/skills/x/SKILL.md` for full instructions``."""
+    _, told, path = content.partition("-> Read `") if content.startswith("->") else ("", "", "")
+    return path.partition("`")[0] or None if told else None
+
+
 def _markdown_skill(line: str) -> Skill | None:
-    """`- name: description (file: path)`. A colon inside the name (`plugin:skill`) has no blank after it."""
+    """`- name: description (file: path)`, the name perhaps in bold. A colon inside the name (`plugin:skill`) has no
+    blank after it."""
     if not line.startswith("- ") or ":" not in line:
         return None
     name, separator, rest = line[2:].partition(": ")
     if not separator:
         name, rest = line[2:].removesuffix(":"), ""
+    name = name.strip().strip("*`")
     description, marker, source = rest.rpartition("(file:")
     if not marker or not source.endswith(")"):
-        return Skill(name.strip(), rest.strip())
-    return Skill(name.strip(), description.strip(), source[:-1].strip())
+        return Skill(name, rest.strip())
+    return Skill(name, description.strip(), source[:-1].strip())
 
 
 def skill_argument(tool: str) -> str | None:
@@ -204,21 +241,34 @@ def _says_no(call: ToolCall) -> bool:
     return any(refusal_in(text, requested_name(call)) is not None for text in answers)
 
 
-def invocations(calls: Iterable[ToolCall], declared: Mapping[str, Skill] | None = None) -> tuple[SkillInvocation, ...]:
+def invocations(
+    calls: Iterable[ToolCall], declared: Mapping[str, Skill | None] | None = None
+) -> tuple[SkillInvocation, ...]:
     """Every attempt to load a skill among these calls, in their order.
 
     `declared` maps `ToolCall.anchor.ref` → the skill that `gen_ai.skill.*` attributes name there, for tools that
-    this module does not know.
+    this module does not know; None: they say that the call works with a skill's files and loads no skill.
     """
     known = declared or {}
-    found = (invocation(call, known.get(call.anchor.ref)) for call in calls)
+    found = (_attempt(call, known) for call in calls)
     return tuple(attempt for attempt in found if attempt is not None)
+
+
+def _attempt(call: ToolCall, declared: Mapping[str, Skill | None]) -> SkillInvocation | None:
+    ref = call.anchor.ref
+    if ref in declared and declared[ref] is None:
+        return _by_reading(call)
+    return invocation(call, declared.get(ref))
 
 
 def invocation(call: ToolCall, declared: Skill | None = None) -> SkillInvocation | None:
     """The attempt that this call is, by a skill tool or by reading a SKILL.md; None when it is neither."""
     if skill_argument(call.name) is not None or (declared is not None and call.name not in RESOURCE_TOOLS):
         return _by_tool(call, declared)
+    return _by_reading(call)
+
+
+def _by_reading(call: ToolCall) -> SkillInvocation | None:
     path = file_read(call.name, call.arguments)
     return _by_file(call, path) if path is not None else None
 

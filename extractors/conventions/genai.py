@@ -70,7 +70,7 @@ def read(session: Session, habits: Habits) -> Trajectory:
     turns = turns_of(layout)
     calls = with_refusals(tool_calls(layout, turns, habits.spans_every_call, habits.no_tools))
     steps = tuple(_step(placed, turns) for placed in layout.exchanges)
-    loads = invocations(calls, {ref: _declared(placed) for ref, placed in declared_skills(layout).items()})
+    loads = invocations(calls, declared_skills(layout))
     catalogs = {agent: _catalog_of(agent, layout, calls) for agent in _agent_ids(layout, calls)}
     offered, catalog_anchor = catalogs.get(ROOT_AGENT, (None, None))
     definitions = all_definitions(
@@ -128,15 +128,6 @@ def _finish_reasons(value: Value) -> Sequence[str]:
 
 def _first_integer(placed: Placed, *keys: str) -> int | None:
     return next((found for key in keys if (found := at.integer(placed.attributes, key)) is not None), None)
-
-
-def _declared(placed: Placed) -> Skill:
-    attributes = placed.attributes
-    return Skill(
-        at.text(attributes, at.SKILL_NAME) or "",
-        at.text(attributes, at.SKILL_DESCRIPTION),
-        at.text(attributes, at.SKILL_SOURCE_URI),
-    )
 
 
 def _agent_ids(layout: Layout, calls: Iterable[ToolCall]) -> tuple[str, ...]:

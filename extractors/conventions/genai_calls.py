@@ -17,12 +17,15 @@ from extractors.conventions.genai_failures import failure_text
 from extractors.conventions.genai_spans import MCP_METHOD, Layout, Placed
 from extractors.conventions.genai_turns import Turns, since_prompt
 from extractors.messages import Message, RequestedCall, ToolResult, result_text
+from extractors.skills import Skill
 from extractors.spans import StatusCode, Value
 from extractors.trajectory import CallOutcome, ToolCall
 from extractors.tree import Key, key_of
 
 TOOL_MESSAGE = "gen_ai.tool.message"
 TOOL_STATUS = "gen_ai.tool.status"
+COMMAND_KEYS = frozenset({"process.executable.name", "process.executable.path", "process.exit.code"})
+"""Attributes of the command refinement of `execute_tool`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,12 +298,18 @@ def _began_ns(draft: _Draft) -> int:
     return draft.asked.end_ns if draft.asked is not None else 0
 
 
-def declared_skills(layout: Layout) -> Mapping[str, Placed]:
-    """`Anchor.ref` of a tool span → the span, for those with `gen_ai.skill.name` that load the skill itself."""
-    return {
-        placed.anchor.ref: placed
-        for placed in layout.tools
-        if at.SKILL_NAME in placed.attributes
-        and at.SKILL_RESOURCE_NAME not in placed.attributes
-        and "process.executable.name" not in placed.attributes
-    }
+def declared_skills(layout: Layout) -> Mapping[str, Skill | None]:
+    """`Anchor.ref` of a tool span → the skill that its `gen_ai.skill.*` attributes name; None when they say that it
+    read a resource of the skill or ran a command."""
+    return {placed.anchor.ref: _declared(placed) for placed in layout.tools if at.SKILL_NAME in placed.attributes}
+
+
+def _declared(placed: Placed) -> Skill | None:
+    attributes = placed.attributes
+    if not COMMAND_KEYS.isdisjoint(attributes) or at.SKILL_RESOURCE_NAME in attributes:
+        return None
+    return Skill(
+        at.text(attributes, at.SKILL_NAME) or "",
+        at.text(attributes, at.SKILL_DESCRIPTION),
+        at.text(attributes, at.SKILL_SOURCE_URI),
+    )

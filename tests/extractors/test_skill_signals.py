@@ -48,6 +48,23 @@ def test_a_markdown_catalog_ends_at_the_next_heading() -> None:
     )
 
 
+@pytest.mark.parametrize("heading", ["## Available Skills", "**Available Skills:**", "# available skills:"])
+def test_a_markdown_catalog_may_have_any_heading_and_bold_names(heading: str) -> None:
+    text = (
+        f"You run a bar.\n\n{heading}\n\n- **bar:brew**: Brew coffee.\n- `roast`: Roast beans.\n\nBe kind.\n- tip: ask"
+    )
+    assert signals.catalog(text) == (Skill("bar:brew", "Brew coffee."), Skill("roast", "Roast beans."))
+
+
+def test_a_path_on_the_line_below_a_skill_is_its_source() -> None:
+    text = "**Available Skills:**\n\n- **brew**: Brew coffee.\n  -> Read `/s/brew/SKILL.md` for more\n- **roast**: R.\n"
+    assert signals.catalog(text) == (Skill("brew", "Brew coffee.", "/s/brew/SKILL.md"), Skill("roast", "R."))
+
+
+def test_a_person_speaking_of_available_skills_offers_none() -> None:
+    assert signals.catalog("Available skills\n- brew: Brew coffee.") is None
+
+
 def test_an_empty_catalog_and_no_catalog_differ() -> None:
     assert signals.catalog("<available_skills>\nNothing today.\n</available_skills>") == ()
     assert signals.catalog("### Available skills\n\n### Rules") == ()
@@ -94,6 +111,12 @@ REFUSALS = [
     "No such skill: brew",
     "Error: Tool call invocation was rejected by user.",
     "  Unknown skill: brew\n",
+    "Error: Skill name cannot be empty.",
+    "KeyError: 'no skill named brew; choose from: grind, roast'",
+    "shop.errors.AccessError: brew is for the night shift",
+    "Skill 'brew' is disabled",
+    "No capability found with id 'brew'.",
+    "The tool call was denied.",
 ]
 
 

@@ -385,3 +385,18 @@ def test_sessions_without_any_genai_telemetry_are_not_recognized() -> None:
     assert not genai.recognizes(session([span("one")], [record("app.line")]))
     assert genai.recognizes(session([chat("one")]))
     assert genai.recognizes(session(records=[record("gen_ai.choice", None, body={})]))
+
+
+def test_reading_a_resource_and_running_a_command_of_a_skill_load_no_skill() -> None:
+    named = {"gen_ai.skill.name": "brew"}
+    spans = [
+        tool("t1", None, "skill_box", attributes={**named, "gen_ai.skill.source.uri": "file:///s/brew"}, at_s=1),
+        tool("t2", None, "skill_box", attributes={**named, "gen_ai.skill.resource.name": "references/a.md"}, at_s=2),
+        tool("t3", None, "load_skill", attributes={**named, "gen_ai.skill.resource.name": "assets/b"}, at_s=3),
+        tool("t4", None, "runner", attributes={**named, "process.executable.path": "/bin/grind"}, at_s=4),
+    ]
+    found = genai.extract(session(spans))
+    assert [(load.name, load.source, load.anchor.span_id) for load in found.skill_invocations] == [
+        ("brew", "file:///s/brew", "t1")
+    ]
+    assert len(found.tool_calls) == 4
