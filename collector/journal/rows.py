@@ -9,9 +9,9 @@ session can be read back with nothing else at hand.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from collections.abc import Sequence
 from enum import IntEnum
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from collector.sessions.keys import Digest, Kind, Owner
 
@@ -42,22 +42,21 @@ class RowType(IntEnum):
 _SIGNALS: tuple[Signal, Signal] = ("traces", "logs")
 
 
-@dataclass(frozen=True, slots=True)
-class RowKey:
+class RowKey(NamedTuple):
+    """A tuple, because one is made for every row of the hot path."""
+
     row: int
     before: int
     digest: Digest
     at_ms: int
-    kind: Kind
+    kind: int
     type: RowType
     flags: int = 0
     items: int = 0
     size: int = 0
 
     def encode(self) -> bytes:
-        return _KEY.pack(
-            self.row, self.before, self.digest, self.at_ms, self.kind, self.type, self.flags, self.items, self.size
-        )
+        return _KEY.pack(*self)
 
 
 def decode_key(key: bytes) -> RowKey:
@@ -70,12 +69,12 @@ def key_of(row: int) -> bytes:
     return row.to_bytes(8, "big")
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A row to be written. The pieces of `value` are joined by the writer, away from the event loop's turn."""
+class Row(NamedTuple):
+    """A row to be written. The pieces of `value` are joined by the writer, away from the event loop's turn; they may
+    be views into a request, which lives on until then."""
 
     key: RowKey
-    value: tuple[bytes, ...]
+    value: Sequence[bytes | memoryview]
 
 
 def names(owner: Owner) -> bytes:
@@ -84,12 +83,12 @@ def names(owner: Owner) -> bytes:
     return _NAMES.pack(len(tenant), len(name)) + tenant + name
 
 
-def split_names(value: bytes, kind: Kind) -> tuple[Owner, bytes]:
+def split_names(value: bytes, kind: int) -> tuple[Owner, bytes]:
     """The owner, and the rest of a value."""
     tenant_size, name_size = _NAMES.unpack_from(value)
     tenant_end = _NAMES.size + tenant_size
     name_end = tenant_end + name_size
-    owner = Owner(kind, value[tenant_end:name_end].decode(), value[_NAMES.size : tenant_end].decode())
+    owner = Owner(Kind(kind), value[tenant_end:name_end].decode(), value[_NAMES.size : tenant_end].decode())
     return owner, value[name_end:]
 
 

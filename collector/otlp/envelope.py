@@ -8,9 +8,13 @@ an envelope (schema URL, fields newer than this file) is carried along byte for 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from collector.errors import Malformed
+
+Piece: TypeAlias = bytes | memoryview
 
 _SCOPE_GROUP = _ITEM = 2  # ScopeSpans in ResourceSpans, Span in ScopeSpans
 _LENGTH_DELIMITED = 2
@@ -146,13 +150,13 @@ def encode_varint(value: int) -> bytes:
     return bytes(out)
 
 
-def wrap(resource: bytes, scope: bytes, items: list[bytes]) -> bytes:
-    """One `ResourceSpans` (or `ResourceLogs`) field holding these item fields, each with its tag in front.
+def wrap(resource: bytes, scope: bytes, items: Sequence[Piece], size: int) -> list[Piece]:
+    """One `ResourceSpans` (or `ResourceLogs`) field holding these item fields, each with its tag in front, in pieces.
 
-    Several of these, one after the other, are a valid `TracesData` (or `LogsData`).
+    `size` is that of all items together. Several such fields, one after the other, are a valid `TracesData` (or
+    `LogsData`).
     """
-    body = b"".join(items)
-    scope_size = len(scope) + len(body)
+    scope_size = len(scope) + size
     scope_head = b"\x12" + encode_varint(scope_size)
     resource_size = len(resource) + len(scope_head) + scope_size
-    return b"".join((b"\x0a", encode_varint(resource_size), resource, scope_head, scope, body))
+    return [b"\x0a" + encode_varint(resource_size) + resource + scope_head + scope, *items]

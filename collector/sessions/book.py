@@ -11,7 +11,7 @@ written as a row in the same batch as the telemetry that caused it. It belongs t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from collector.journal.rows import FIRST_ROW, NO_ROW, Row, RowKey, RowType, closing, names, split_closing, split_names
@@ -86,22 +86,34 @@ class SessionBook:
         self._rows, self._row_bytes = [], 0
         return rows, size
 
-    def _row(self, slot: int, row_type: RowType, value: tuple[bytes, ...], now_ms: int, **key: int) -> int:
+    def _row(
+        self,
+        slot: int,
+        row_type: RowType,
+        value: Sequence[bytes | memoryview],
+        size: int,
+        now_ms: int,
+        *,
+        before: int = NO_ROW,
+        flags: int = 0,
+        items: int = 0,
+    ) -> int:
         row = self._next_row
-        self._next_row += 1
-        digest, kind = self.index.digest(slot), Kind(self.index.kind[slot])
-        self._rows.append(Row(RowKey(row, key.pop("before", NO_ROW), digest, now_ms, kind, row_type, **key), value))
-        self._row_bytes += sum(map(len, value))
+        self._next_row = row + 1
+        index = self.index
+        key = RowKey(row, before, index.digest(slot), now_ms, index.kind[slot], row_type, flags, items, size)
+        self._rows.append(Row(key, value))
+        self._row_bytes += size
         return row
 
-    def telemetry(self, slot: int, owner: bytes, body: list[bytes], items: int, flags: int, now_ms: int) -> None:
-        """Chain one row of telemetry to a session or trace. `owner` is `rows.names(...)` of it."""
+    def telemetry(
+        self, slot: int, value: Sequence[bytes | memoryview], size: int, items: int, flags: int, now_ms: int
+    ) -> None:
+        """Chain one row of telemetry to a session or trace. `value`, of `size` bytes in all, begins with
+        `rows.names(...)` of it."""
         self._touch(slot, now_ms)
-        size = sum(map(len, body))
         before = self.index.last_row[slot]
-        row = self._row(
-            slot, RowType.TELEMETRY, (owner, *body), now_ms, before=before, flags=flags, items=items, size=size
-        )
+        row = self._row(slot, RowType.TELEMETRY, value, size, now_ms, before=before, flags=flags, items=items)
         self.index.append(slot, row, items, size, now_ms)
         if self._too_large(slot):
             self._file(slot, now_ms)
@@ -153,12 +165,14 @@ class SessionBook:
     def _name_by_resource(self, key: TraceKey, owner: Owner, now_ms: int) -> None:
         session = self._open(owner.digest, Kind.SESSION, now_ms)
         if self.index.last_row[session] == NO_ROW:  # an empty row, so that its name can be read at closing
-            self.telemetry(session, names(owner), [], 0, 0, now_ms)
+            head = names(owner)
+            self.telemetry(session, (head,), len(head), 0, 0, now_ms)
         if self._links.link_weakly(key, session):
             self._write_link(key, session, weak=True, now_ms=now_ms)
 
     def _write_link(self, key: TraceKey, session: int, *, weak: bool, now_ms: int) -> None:
-        row = self._row(session, RowType.LINK, (names(parked_owner(key)),), now_ms, flags=int(weak))
+        value = names(parked_owner(key))
+        row = self._row(session, RowType.LINK, (value,), len(value), now_ms, flags=int(weak))
         self.index.first_row[session] = min(self.index.first_row[session], row)
 
     def drop_outside(self, now_ms: int) -> list[int]:
@@ -181,7 +195,7 @@ class SessionBook:
             self.ended(reader, now_ms)
         if not self.index.ended_ms[slot]:
             self.index.ended_ms[slot] = now_ms
-            self._row(slot, RowType.ENDED, (), now_ms)
+            self._row(slot, RowType.ENDED, (), 0, now_ms)
             self._file(slot, now_ms + self.policy.settle_ms)
 
     def _end_with(self, key: TraceKey, session: int, now_ms: int) -> None:
@@ -265,7 +279,7 @@ class SessionBook:
         index.closed_ms[slot] = now_ms
         self._begin_anew(slot)
         value = closing(index.revision[slot], self.policy.rate, reason)
-        row = self._row(slot, RowType.CLOSED, (value,), now_ms)
+        row = self._row(slot, RowType.CLOSED, (value,), len(value), now_ms)
         return self.claim(slot, index.revision[slot], reason, now_ms, self.policy.rate, row)
 
     def _begin_anew(self, slot: int) -> None:
@@ -310,7 +324,7 @@ class SessionBook:
         slot = self.index.find(digest)
         if slot is None:
             return
-        self._row(slot, RowType.DONE, (), now_ms, flags=revision)
+        self._row(slot, RowType.DONE, (), 0, now_ms, flags=revision)
         if self.index.state[slot] == State.CLOSED and self.index.revision[slot] == revision:
             self.index.state[slot] = State.LINGERING
             self._file(slot, self._due_ms(slot))
@@ -319,7 +333,7 @@ class SessionBook:
         """Free a session, and the traces that nobody else reads."""
         for gone in (*self._links.forget(slot), slot):
             self._parking.forget(gone)
-            self._row(gone, RowType.FORGOTTEN, (), now_ms)
+            self._row(gone, RowType.FORGOTTEN, (), 0, now_ms)
             self.index.free(gone)
 
     # -- recovery -----------------------------------------------------------------------------------------------

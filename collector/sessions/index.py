@@ -15,7 +15,7 @@ from enum import IntEnum
 from typing import TypeAlias
 
 from collector.journal.rows import NO_ROW
-from collector.sessions.keys import Digest, Kind
+from collector.sessions.keys import Digest
 
 NOTHING_NEEDED = 2**64 - 1
 """`first_row` of a session that has no row yet."""
@@ -64,7 +64,7 @@ class SessionIndex:
     def digest(self, slot: int) -> Digest:
         return self._digests[slot]
 
-    def add(self, digest: Digest, kind: Kind, now_ms: int) -> int:
+    def add(self, digest: Digest, kind: int, now_ms: int) -> int:
         """A new open session without rows; the digest must not be known yet."""
         if self._free:
             slot = self._free.pop()

@@ -15,7 +15,7 @@ from google.protobuf.message import DecodeError
 
 from collector.errors import Malformed
 from collector.journal.rows import Row, Signal, names, signal_flags
-from collector.otlp.envelope import ScopeGroup, embedded, encode_varint, walk, wrap
+from collector.otlp.envelope import Piece, ScopeGroup, embedded, encode_varint, walk, wrap
 from collector.otlp.wire_pb2 import RecordHead, ResourceHead, ScopeHead, SpanHead
 from collector.sessions.book import SessionBook
 from collector.sessions.hot import SAMPLED_OUT
@@ -73,13 +73,21 @@ class _Around:
 class _Part:
     """What of one request goes to one session or trace: the row it will become."""
 
-    head: bytes
-    items: list[bytes] = field(default_factory=list)
-    """of the group being read"""
-    body: list[bytes] = field(default_factory=list)
-    """finished groups"""
+    value: list[Piece]
+    """the head of the row, then finished groups"""
+    size: int
     count: int = 0
+    items: list[Piece] = field(default_factory=list)
+    """of the group being read; views into the request"""
+    items_size: int = 0
     ended: bool = False
+
+    def finish_group(self, resource: bytes, scope: bytes) -> None:
+        pieces = wrap(resource, scope, self.items, self.items_size)
+        self.size += len(pieces[0]) + self.items_size
+        self.count += len(self.items)
+        self.value += pieces
+        self.items, self.items_size = [], 0
 
 
 class Router:
@@ -107,16 +115,14 @@ class Router:
             place(request, group, around, tenant, parts, routed, now_ms)
             for part in parts.values():
                 if part.items:
-                    part.count += len(part.items)
-                    part.body.append(wrap(group.resource, group.scope, part.items))
-                    part.items = []
+                    part.finish_group(group.resource, group.scope)
         for slot in self._book.drop_outside(now_ms):
             outside = parts.pop(slot, None)
             routed.sampled_out += outside.count if outside else 0
         flags = signal_flags(signal)
         for slot, part in parts.items():
             routed.kept += part.count
-            self._book.telemetry(slot, part.head, part.body, part.count, flags, now_ms)
+            self._book.telemetry(slot, part.value, part.size, part.count, flags, now_ms)
             if part.ended:
                 self._book.ended(slot, now_ms)
         routed.rows, routed.size = self._book.take_rows()
@@ -132,9 +138,9 @@ class Router:
         routed: Routed,
         now_ms: int,
     ) -> None:
-        hot = self._book.hot.of(tenant)
+        view = memoryview(request)
         generation = self._book.index.generation
-        find, startswith, known_of = request.find, request.startswith, hot.get
+        find, startswith, known_of = request.find, request.startswith, self._book.hot.of(tenant).get
         sampled_out = 0
         for start, body, end in group.items:
             if startswith(_TRACE_ID_FIRST, body):
@@ -149,9 +155,10 @@ class Router:
                         if generation[slot] == known.generation:
                             part = parts.get(slot)
                             if part is None:
-                                part = parts[slot] = _Part(known.head)
-                            part.items.append(request[start:end])
-                            if self._needles and self._may_end(request, body, end):
+                                part = parts[slot] = _Part([known.head], len(known.head))
+                            part.items.append(view[start:end])
+                            part.items_size += end - start
+                            if self._may_end(request, body, end):
                                 part.ended |= self._ends_unread(request[body:end])
                             continue
             self._span_exactly(request, (start, body, end), around, tenant, parts, routed, now_ms)
@@ -185,8 +192,9 @@ class Router:
         if part is None:
             routed.sampled_out += 1
             return
-        part.items.append(request[start:end])
-        if self._needles and self._may_end(request, body, end):
+        part.items.append(memoryview(request)[start:end])
+        part.items_size += end - start
+        if self._may_end(request, body, end):
             part.ended |= self._span_ends(span)
 
     def _records(
@@ -216,7 +224,8 @@ class Router:
             if part is None:
                 routed.sampled_out += 1
                 continue
-            part.items.append(request[start:end])
+            part.items.append(memoryview(request)[start:end])
+            part.items_size += end - start
             event = record.event_name.decode("utf-8", "replace") or _text(record.attributes, _EVENT_NAME)
             part.ended |= event in self._end_events or self._has_end_attribute(record.attributes)
             if event == _SESSION_START and (previous := _text(record.attributes, _PREVIOUS_ID)):
@@ -237,7 +246,7 @@ class Router:
             if known.slot == SAMPLED_OUT:
                 return None
             if self._book.index.generation[known.slot] == known.generation:
-                return parts.setdefault(known.slot, _Part(known.head))
+                return _part_of(parts, known.slot, known.head)
         if name is not None:
             owner = Owner(Kind.SESSION, name, tenant)
             head = names(owner)
@@ -247,7 +256,7 @@ class Router:
             slot = self._book.unnamed(tenant, trace, around.session, now_ms)
         if slot == SAMPLED_OUT:
             return None
-        return parts.setdefault(slot, _Part(head))
+        return _part_of(parts, slot, head)
 
     def _around(self, group: ScopeGroup) -> _Around:
         """What resource and scope say. The same few come again and again, so they are remembered by their bytes."""
@@ -268,7 +277,10 @@ class Router:
         return known
 
     def _may_end(self, request: bytes, body: int, end: int) -> bool:
-        return any(request.find(needle, body, end) >= 0 for needle in self._needles)
+        for needle in self._needles:  # noqa: SIM110 - any() costs as much again, for every span that is kept
+            if request.find(needle, body, end) >= 0:
+                return True
+        return False
 
     def _ends_unread(self, span: bytes) -> bool:
         """`_span_ends` of a span not yet looked at. A damaged one ends nothing; it is told when the session is read."""
@@ -289,6 +301,13 @@ class Router:
         slot = self._book.index.find(Owner(Kind.SESSION, session, tenant).digest)
         if slot is not None:
             self._book.ended(slot, now_ms)
+
+
+def _part_of(parts: dict[int, _Part], slot: int, head: bytes) -> _Part:
+    part = parts.get(slot)
+    if part is None:
+        part = parts[slot] = _Part([head], len(head))
+    return part
 
 
 def _spelled(name: str) -> bytes:

@@ -12,7 +12,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 
 from collector.errors import Malformed
-from collector.otlp.envelope import embedded, encode_varint, varint, walk, wrap
+from collector.otlp.envelope import Piece, embedded, encode_varint, varint, walk, wrap
 
 _UNKNOWN = b"\xf8\x3f\x2a"  # field 1023, varint 42: newer than this reader
 
@@ -36,10 +36,11 @@ def _requests(draw: st.DrawFn) -> ExportTraceServiceRequest:
 
 def _cut(request: bytes) -> bytes:
     """The request, rebuilt from its pieces, one envelope a group."""
-    return b"".join(
-        wrap(group.resource, group.scope, [request[start:end] for start, _, end in group.items])
-        for group in walk(request)
-    )
+    pieces: list[Piece] = []
+    for group in walk(request):
+        items = [request[start:end] for start, _, end in group.items]
+        pieces += wrap(group.resource, group.scope, items, sum(map(len, items)))
+    return b"".join(pieces)
 
 
 def _groups(request: bytes) -> list[tuple[str, str, str, list[bytes]]]:
