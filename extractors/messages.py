@@ -57,8 +57,9 @@ class Message:
 Part: TypeAlias = str | RequestedCall | ToolResult
 
 
-def messages(value: Value) -> tuple[Message, ...] | None:
-    """The messages of a list, one message, or JSON text of either; None when it is neither."""
+def messages(value: Value, role: str = USER) -> tuple[Message, ...] | None:
+    """The messages of a list, one message, or JSON text of either; None when it is neither. `role`: of messages in a
+    list that name none."""
     if isinstance(value, str):
         value = parse_json(value)
     one = as_mapping(value)
@@ -67,7 +68,7 @@ def messages(value: Value) -> tuple[Message, ...] | None:
     many = as_list(value)
     if many is None:
         return None
-    return tuple(message(body, USER) for item in many if (body := as_mapping(item)) is not None)
+    return tuple(message(body, role) for item in many if (body := as_mapping(item)) is not None)
 
 
 def message(body: Mapping[str, Value], role: str) -> Message:

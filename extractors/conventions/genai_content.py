@@ -11,6 +11,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from extractors import attributes as at
+from extractors.conventions.genai_indexed import (
+    COMPLETION,
+    PROMPT,
+    indexed_functions,
+    indexed_messages,
+    is_indexed,
+)
 from extractors.messages import (
     SYSTEM_ROLES,
     Message,
@@ -35,7 +42,13 @@ MESSAGE_ROLES: Final = {
 }
 OLD_PROMPT: Final = "gen_ai.content.prompt"
 OLD_COMPLETION: Final = "gen_ai.content.completion"
+PROMPT_JSON: Final = "gen_ai.prompt"
+COMPLETION_JSON: Final = "gen_ai.completion"
 CONTENT_EVENTS: Final = frozenset({DETAILS, CHOICE, OLD_PROMPT, OLD_COMPLETION, *MESSAGE_ROLES})
+
+ASSISTANT: Final = "assistant"
+
+_CONTENT_FIELDS: Final = frozenset({"content", "parts", "tool_calls", "id", "toolUse", "text"})
 
 RESULTS_OF_CYCLE: Final = "tool.result"
 """On a `gen_ai.choice` event: what the tools that the choice asked for answered (Strands)."""
@@ -70,15 +83,27 @@ class ContentEvent:
 
 def content_of(span: Span, records: Sequence[LogRecord]) -> Content:
     """All that is recorded of a span's exchange. `records` are the log records tied to the span, in time order."""
-    found = content_in(span.attributes)
+    found = content_in(span.attributes).or_else(_before_lists(span.attributes))
     found = found.or_else(from_events([ContentEvent(event.name, event.attributes) for event in span.events]))
     return found.or_else(from_events(log_events(records)))
+
+
+def _before_lists(attributes: Attributes) -> Content:
+    """Content in attributes as it was before message lists: a field each, or JSON text of all messages."""
+    if is_indexed(attributes):
+        inputs = messages(indexed_messages(attributes, PROMPT))
+        outputs = messages(indexed_messages(attributes, COMPLETION), ASSISTANT)
+        return Content(_system_text(inputs), inputs, outputs, tool_definitions(indexed_functions(attributes)))
+    if PROMPT_JSON in attributes or COMPLETION_JSON in attributes:
+        inputs = messages(attributes.get(PROMPT_JSON))
+        return Content(_system_text(inputs), inputs, messages(attributes.get(COMPLETION_JSON), ASSISTANT))
+    return Content()
 
 
 def log_events(records: Iterable[LogRecord]) -> list[ContentEvent]:
     """Content events among log records, the fields of a structured body beside the attributes."""
     return [
-        ContentEvent(record.event_name, {**record.attributes, **(at.as_mapping(record.body) or {})})
+        ContentEvent(record.event_name, {**record.attributes, **(at.as_object(record.body) or {})})
         for record in records
         if record.event_name in CONTENT_EVENTS
     ]
@@ -120,15 +145,25 @@ def _strung(first: tuple[Message, ...] | None, second: tuple[Message, ...] | Non
 
 
 def _per_message(events: Sequence[ContentEvent]) -> Content:
-    """`gen_ai.<role>.message` and `gen_ai.choice`, in the order they were recorded."""
-    inputs = [_event_message(event) for event in events if event.name in MESSAGE_ROLES]
-    outputs = [_event_message(event) for event in events if event.name == CHOICE]
+    """`gen_ai.<role>.message` and `gen_ai.choice`, in the order they were recorded. Events that say nothing but that
+    there was a message (content capture is off) give nothing."""
+    inputs = [_event_message(event) for event in events if event.name in MESSAGE_ROLES and _tells(event.fields)]
+    outputs = [_event_message(event) for event in events if event.name == CHOICE and _tells_choice(event.fields)]
     results = [_cycle_results(event) for event in events if RESULTS_OF_CYCLE in event.fields]
     system = _system_text(inputs)
     if not inputs and not outputs:
         return Content()
     rest = [message for message in (*inputs, *results) if message.role not in SYSTEM_ROLES]
     return Content(system, tuple(rest) if inputs else None, tuple(outputs) if outputs else None)
+
+
+def _tells(fields: Attributes) -> bool:
+    return not _CONTENT_FIELDS.isdisjoint(fields)
+
+
+def _tells_choice(fields: Attributes) -> bool:
+    body = at.as_object(fields.get("message"))
+    return _tells(fields) or (_tells(body) if body is not None else fields.get("message") is not None)
 
 
 def _event_message(event: ContentEvent) -> Message:
@@ -138,7 +173,7 @@ def _event_message(event: ContentEvent) -> Message:
     finish = at.text(event.fields, "finish_reason")
     body = at.as_object(event.fields.get("message"))
     if body is not None:
-        found = message(body, role)
+        found = message({**_only(event.fields, ("tool_calls",)), **body}, role)
         return Message(found.role, found.text, found.calls, found.results, found.finish_reason or finish)
     return from_parts(role, parts_of(event.fields.get("message")), finish)
 
@@ -153,8 +188,8 @@ def _cycle_results(event: ContentEvent) -> Message:
 
 def _oldest(events: Sequence[ContentEvent]) -> Content:
     """Up to v1.27: JSON in `gen_ai.prompt` and `gen_ai.completion` of two span events."""
-    prompt = next((messages(event.fields.get("gen_ai.prompt")) for event in events if event.name == OLD_PROMPT), None)
-    done = [messages(event.fields.get("gen_ai.completion")) for event in events if event.name == OLD_COMPLETION]
+    prompt = next((messages(event.fields.get(PROMPT_JSON)) for event in events if event.name == OLD_PROMPT), None)
+    done = [messages(event.fields.get(COMPLETION_JSON), ASSISTANT) for event in events if event.name == OLD_COMPLETION]
     outputs = next(iter(done), None)
     return Content(_system_text(prompt), prompt, outputs)
 
