@@ -10,7 +10,7 @@ import typer
 from collector.commands.demo import demo
 from collector.commands.inspect import inspect
 from collector.commands.replay import replay
-from collector.commands.run import check_config, run
+from collector.commands.run import check_config, config_schema, run
 from collector.commands.sessions import sessions
 from collector.commands.show import show
 
@@ -25,6 +25,7 @@ app = typer.Typer(
 
 app.command()(run)
 app.command("check-config")(check_config)
+app.command("config-schema")(config_schema)
 app.command()(demo)
 app.command()(replay)
 app.command()(sessions)

@@ -12,6 +12,7 @@ _REMEDIES = {
     "judge_refused": "the model declined to answer about this session; read the session itself",
     "answer_cut_off": "the answer ran into judge.max_output_tokens: raise it",
     "answer_malformed": "the model did not answer in the form asked for; if it does so often, change judge.model",
+    "transcript_too_long": "lower judge.transcript_tokens, or choose a judge.model with a larger context",
     "evaluator_error": "a defect of the evaluator: its traceback is in the server's log; please report it",
 }
 

@@ -29,6 +29,14 @@ def run(config_file: ConfigFile = None) -> None:
     Telemetry is taken on 127.0.0.1:4317 (gRPC) and 127.0.0.1:4318 (HTTP); metrics and health are on
     http://127.0.0.1:9464. Set ANTHROPIC_API_KEY to have the questions for an LLM judge asked; without it they are
     reported as not judged, and everything else works.
+
+    \b
+    Examples:
+      spanjudge run
+      spanjudge run -c spanjudge.yaml
+      ANTHROPIC_API_KEY=... spanjudge run -c spanjudge.yaml
+
+    Data stay in ./data, or where data_dir says; a second server on the same data refuses to start.
     """
     from collector.app import AlreadyRunning, serve
     from collector.errors import StoreUnavailable
@@ -54,13 +62,38 @@ def run(config_file: ConfigFile = None) -> None:
 def check_config(
     config_file: Annotated[Path, typer.Argument(help="Configuration file (YAML).", metavar="FILE")],
 ) -> None:
-    """Check a configuration and its suites: say every problem with its line, and exit with 1 if there is one."""
+    """Check a configuration and its suites: say every problem with its line, and exit with 1 if there is one.
+
+    Starts nothing. Run it before each deployment, and in CI for the suites.
+
+    \b
+    Example:
+      spanjudge check-config spanjudge.yaml
+    """
     config = config_of(config_file)
     rules = rules_of(config, config_file)
     cases = sum(len(suite.cases) for suite in rules.suites)
     typer.echo(
         f"{config_file}: good. {len(rules.evaluators)} evaluators, {len(rules.suites)} suites with {cases} cases."
     )
+
+
+def config_schema() -> None:
+    """Print a JSON Schema of the configuration file, for editors and for checks elsewhere.
+
+    \b
+    Example:
+      spanjudge config-schema > spanjudge.schema.json
+
+    The Red Hat YAML extension, and every editor with yaml-language-server, then knows all keys when the file begins
+    with the line
+
+    \b
+      # yaml-language-server: $schema=spanjudge.schema.json
+    """
+    from collector.config_docs import schema
+
+    typer.echo(json.dumps(schema(), indent=2))
 
 
 def write_addresses(data_dir: Path, addresses: Addresses) -> None:

@@ -55,8 +55,8 @@ def session_lines(chosen: Chosen, verdicts: Sequence[Judged], most: int) -> Iter
                 yield styled(" " * 23, (f"{label}: ", _DIM), short(text, most))
             for judged in by_subject.get((moment.subject.kind, moment.subject.ref), ()) if moment.subject else ():
                 placed.add(judged.id)
-                for line in verdict_lines(judged, most):
-                    yield styled(" " * 23, ("╰ ", _DIM)).append_text(line)
+                for number, line in enumerate(verdict_lines(judged, most)):
+                    yield styled(" " * 23, ("  " if number else "╰ ", _DIM)).append_text(line)
     rest = [judged for judged in verdicts if judged.id not in placed]
     yield Text()
     yield styled(("verdicts on the session", _HEAD), "" if rest else ": none")
