@@ -17,6 +17,7 @@ from extractors.attributes import as_mapping, json_text, parse_json
 from extractors.skill_files import file_read, name_of_file, without_line_numbers
 from extractors.skills import LoadedBy, LoadOutcome, Skill, SkillInvocation
 from extractors.spans import Value
+from extractors.tool_output import printed
 from extractors.trajectory import CallOutcome, ToolCall
 
 SKILL_TOOLS: Final[Mapping[str, str]] = {
@@ -242,35 +243,49 @@ def _says_no(call: ToolCall) -> bool:
 
 
 def invocations(
-    calls: Iterable[ToolCall], declared: Mapping[str, Skill | None] | None = None
+    calls: Iterable[ToolCall], declared: Mapping[str, Skill | None] | None = None, *, only_by_file: bool = False
 ) -> tuple[SkillInvocation, ...]:
     """Every attempt to load a skill among these calls, in their order.
 
     `declared` maps `ToolCall.anchor.ref` → the skill that `gen_ai.skill.*` attributes name there, for tools that
     this module does not know; None: they say that the call works with a skill's files and loads no skill.
+    `only_by_file`: the harness has no other way to load a skill than reading its file, so that a read that failed is
+    a refused attempt.
     """
     known = declared or {}
-    found = (_attempt(call, known) for call in calls)
+    found = (_attempt(call, known, only_by_file) for call in calls)
     return tuple(attempt for attempt in found if attempt is not None)
 
 
-def _attempt(call: ToolCall, declared: Mapping[str, Skill | None]) -> SkillInvocation | None:
+def _attempt(call: ToolCall, declared: Mapping[str, Skill | None], only_by_file: bool) -> SkillInvocation | None:
     ref = call.anchor.ref
     if ref in declared and declared[ref] is None:
-        return _by_reading(call)
-    return invocation(call, declared.get(ref))
+        return _by_reading(call, only_by_file)
+    return invocation(call, declared.get(ref), only_by_file=only_by_file)
 
 
-def invocation(call: ToolCall, declared: Skill | None = None) -> SkillInvocation | None:
+def invocation(call: ToolCall, declared: Skill | None = None, *, only_by_file: bool = False) -> SkillInvocation | None:
     """The attempt that this call is, by a skill tool or by reading a SKILL.md; None when it is neither."""
     if skill_argument(call.name) is not None or (declared is not None and call.name not in RESOURCE_TOOLS):
         return _by_tool(call, declared)
-    return _by_reading(call)
+    return _by_reading(call, only_by_file)
 
 
-def _by_reading(call: ToolCall) -> SkillInvocation | None:
+def _by_reading(call: ToolCall, only_by_file: bool) -> SkillInvocation | None:
     path = file_read(call.name, call.arguments)
-    return _by_file(call, path) if path is not None else None
+    if path is None:
+        return None
+    attempt = _by_file(call, path)
+    return _without_file(call, path) if attempt is None and only_by_file else attempt
+
+
+def _without_file(call: ToolCall, path: str) -> SkillInvocation | None:
+    """The attempt of a read that gave no text, under the name of the directory."""
+    outcome, name = _LOAD_OUTCOMES[call.outcome], name_of_file(path, "")
+    if name is None:
+        return None
+    attempt = SkillInvocation(name, outcome, call.anchor, call.agent, LoadedBy.FILE, call.call_id, source=path)
+    return replace(attempt, refusal=_refusal_of(call, name)) if outcome is LoadOutcome.REFUSED else attempt
 
 
 def _by_tool(call: ToolCall, declared: Skill | None) -> SkillInvocation:
@@ -308,7 +323,10 @@ def _by_file(call: ToolCall, path: str) -> SkillInvocation | None:
     """A read that failed or gave nothing loaded no skill: the agent only looked for a file."""
     if call.outcome is not CallOutcome.OK or not call.result or not call.result.strip():
         return None
-    body = without_line_numbers(payload(call.result, bare=call.result)).strip()
+    text = printed(payload(call.result, bare=call.result))
+    if text is None:
+        return None
+    body = without_line_numbers(text).strip()
     name = name_of_file(path, body)
     if name is None:
         return None

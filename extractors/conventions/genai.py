@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from extractors import attributes as at
@@ -36,17 +36,23 @@ from extractors.tree import span_anchor
 NAME = "genai"
 
 
+def _as_it_is(call: ToolCall) -> ToolCall:
+    return call
+
+
 @dataclass(frozen=True, slots=True)
 class Habits:
     """What a harness does beyond the convention.
 
     `spans_every_call`: it makes an `execute_tool` span for every call it runs, so that an answered call without
     one was refused before it ran. `no_tools`: names of `execute_tool` spans that stand for no call of their own.
+    `loads_by_file`: reading its file is the only way to load a skill.
     """
 
     harness: str = NAME
     spans_every_call: bool = False
     no_tools: frozenset[str] = frozenset({"(merged tools)"})
+    loads_by_file: bool = False
 
 
 PLAIN = Habits()
@@ -68,9 +74,10 @@ def read(session: Session, habits: Habits) -> Trajectory:
     """What the agent did, by the convention and the habits of its harness."""
     layout = layout_of(session)
     turns = turns_of(layout)
-    calls = with_refusals(tool_calls(layout, turns, habits.spans_every_call, habits.no_tools))
+    found = with_refusals(tool_calls(layout, turns, habits.spans_every_call, habits.no_tools))
+    calls = tuple(habits.settle(call) for call in found)
     steps = tuple(_step(placed, turns) for placed in layout.exchanges)
-    loads = invocations(calls, declared_skills(layout))
+    loads = invocations(calls, declared_skills(layout), only_by_file=habits.loads_by_file)
     catalogs = {agent: _catalog_of(agent, layout, calls) for agent in _agent_ids(layout, calls)}
     offered, catalog_anchor = catalogs.get(ROOT_AGENT, (None, None))
     definitions = all_definitions(

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
+from typing import Final
 
 from extractors import attributes as at
 from extractors.conventions.genai_content import CHOICE, DETAILS, ContentEvent, content_in, log_events
@@ -24,6 +26,11 @@ from extractors.tree import Key, key_of
 
 TOOL_MESSAGE = "gen_ai.tool.message"
 TOOL_STATUS = "gen_ai.tool.status"
+STOPPED: Final = {"refused": CallOutcome.REFUSED, "unanswered": CallOutcome.UNANSWERED}
+"""Tool statuses by which harness modules say how a call ended that its span alone would call answered or failed."""
+
+LOOKED_AT: Final = 32
+"""Requests without an id among which a span looks for its own arguments."""
 COMMAND_KEYS = frozenset({"process.executable.name", "process.executable.path", "process.exit.code"})
 """Attributes of the command refinement of `execute_tool`."""
 
@@ -151,15 +158,20 @@ def _asked_by_id(ledger: _Ledger, execution: _Execution) -> _Draft | None:
 
 
 def _asked_by_name(ledger: _Ledger, execution: _Execution) -> _Draft | None:
-    """The first unanswered request of the same tool, for spans or requests without an id."""
+    """The first unanswered request of the same tool, for spans or requests without an id; of several that wait at
+    once, the first with the same arguments."""
     waiting = ledger.waiting.get((execution.placed.agent, execution.name), deque())
     while waiting and waiting[0].executions:
         waiting.popleft()
-    for draft in waiting:
-        without_id = draft.call_id is None or execution.call_id is None
-        if without_id and not draft.executions and draft.since_ns <= execution.placed.start_ns:
-            return draft
-    return None
+    free = list(islice((draft for draft in waiting if _may_be(draft, execution)), LOOKED_AT))
+    own = at.as_object(execution.arguments)
+    same = (draft for draft in free if draft.request and own and at.as_object(draft.request.arguments) == own)
+    return next(same, None) or next(iter(free), None)
+
+
+def _may_be(draft: _Draft, execution: _Execution) -> bool:
+    without_id = draft.call_id is None or execution.call_id is None
+    return without_id and not draft.executions and draft.since_ns <= execution.placed.start_ns
 
 
 def _enter_answers(ledger: _Ledger, layout: Layout) -> None:
@@ -233,10 +245,10 @@ def _settled(draft: _Draft, turns: Turns, spans_every_call: bool) -> ToolCall:
     place = spans[0].placed if spans else draft.asked
     if place is None:
         raise AssertionError("a draft is made from a request or from a span")
-    arguments = _first((*(one.arguments for one in spans), draft.request.arguments if draft.request else None))
+    given = [*(one.arguments for one in spans), draft.request.arguments if draft.request else None]
+    readable = next((found for value in given if (found := at.as_object(value)) is not None), None)
     outcome = _outcome(draft, spans_every_call)
     result, error = _texts(draft, spans, outcome)
-    readable = at.as_object(arguments)
     return ToolCall(
         draft.name,
         place.anchor,
@@ -244,7 +256,7 @@ def _settled(draft: _Draft, turns: Turns, spans_every_call: bool) -> ToolCall:
         outcome,
         draft.call_id,
         readable,
-        None if readable is not None else at.as_text(arguments),
+        None if readable is not None else at.as_text(_first(given)),
         result,
         error,
         place.start_ns if spans else None,
@@ -254,6 +266,9 @@ def _settled(draft: _Draft, turns: Turns, spans_every_call: bool) -> ToolCall:
 
 
 def _outcome(draft: _Draft, spans_every_call: bool) -> CallOutcome:
+    stopped = [STOPPED.get(str(one.placed.attributes.get(TOOL_STATUS))) for one in draft.executions]
+    if stopped and stopped[-1] is not None:
+        return stopped[-1]
     if any(one.failed for one in draft.executions):
         return CallOutcome.FAILED
     says_failed = draft.answer.failed if draft.answer is not None else None
