@@ -47,12 +47,14 @@ class Habits:
     `spans_every_call`: it makes an `execute_tool` span for every call it runs, so that an answered call without
     one was refused before it ran. `no_tools`: names of `execute_tool` spans that stand for no call of their own.
     `loads_by_file`: reading its file is the only way to load a skill.
+    `settle`: the harness's last word on a call, before skills are read from it.
     """
 
     harness: str = NAME
     spans_every_call: bool = False
     no_tools: frozenset[str] = frozenset({"(merged tools)"})
     loads_by_file: bool = False
+    settle: Callable[[ToolCall], ToolCall] = _as_it_is
 
 
 PLAIN = Habits()
