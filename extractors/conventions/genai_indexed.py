@@ -33,9 +33,8 @@ def indexed_messages(attributes: Attributes, prefix: str) -> list[Mapping[str, V
 
 def indexed_functions(attributes: Attributes) -> list[Mapping[str, Value]] | None:
     """Tool definitions, as objects; None when there are none."""
-    found = [
-        {key: fields[key] for key in fields if key != _TOOL_CALLS} for _, fields in _entries(attributes, FUNCTIONS)
-    ]
+    entries = _entries(attributes, FUNCTIONS)
+    found: list[Mapping[str, Value]] = [{key: own[key] for key in own if key != _TOOL_CALLS} for _, own in entries]
     return found or None
 
 

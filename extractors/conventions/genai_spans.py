@@ -137,8 +137,21 @@ def _passed_down(layout: Layout, span: Span, above: _Inherited) -> _Inherited:
 
 
 def _has_several_agents(tree: Tree, span: Span) -> bool:
-    below = [one for one in tree.children(span) if operation(one) == AGENT]
-    return len({at.text(one.attributes, at.AGENT_NAME) for one in below}) > 1
+    """Whether agents of different names are next below it, steps of the orchestration passed over."""
+    names: set[str | None] = set()
+    seen = {key_of(span)}
+    waiting = list(tree.children(span))
+    while waiting:
+        below = waiting.pop()
+        if key_of(below) in seen:
+            continue
+        seen.add(key_of(below))
+        kind = operation(below)
+        if kind == AGENT:
+            names.add(at.text(below.attributes, at.AGENT_NAME))
+        elif kind not in ORCHESTRATIONS:
+            waiting.extend(tree.children(below))
+    return len(names) > 1
 
 
 def _orchestration_passed_down(layout: Layout, span: Span) -> _Inherited:

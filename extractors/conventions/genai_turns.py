@@ -7,7 +7,7 @@ message. A run that begins with tool results instead (an approval came, a tool r
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from extractors.conventions.genai_spans import Layout, Placed
@@ -43,8 +43,8 @@ def turns_of(layout: Layout) -> Turns:
     for placed in sorted(layout.exchanges, key=lambda one: one.agent != ROOT_AGENT):  # the root agent's own first
         if placed.agent == ROOT_AGENT or placed.run in layout.top_agents:
             by_run.setdefault(placed.run, []).append(placed)
-    for run, top in layout.top_agents.items():
-        by_run.setdefault(run, []).insert(0, top)
+    for run, agents in _agents_by_run(layout).items():
+        by_run[run] = agents + by_run.get(run, [])
     turns = Turns()
     for run, sources in sorted(by_run.items(), key=lambda item: (item[1][0].start_ns, item[0])):
         if run in layout.top_agents:
@@ -54,10 +54,22 @@ def turns_of(layout: Layout) -> Turns:
     return turns
 
 
+def _agents_by_run(layout: Layout) -> Mapping[Key, list[Placed]]:
+    """run → its top-level agent span, then those of the same agent inside it (another instrumentation's)."""
+    found = {run: [top] for run, top in layout.top_agents.items()}
+    for placed in layout.agent_spans:
+        if placed.agent == ROOT_AGENT and placed.run in found and placed is not found[placed.run][0]:
+            found[placed.run].append(placed)
+    return found
+
+
 def _begin_one(turns: Turns, run: Key, sources: Sequence[Placed]) -> None:
     """An agent's run is one turn; its prompt is told by the agent span, else by its first request, else, when it
     only delegates, by the first request of the first agent below it."""
-    source = next((placed for placed in sources if placed.content.inputs is not None), None)
+    telling = [placed for placed in sources if placed.content.inputs is not None]
+    if not turns.prompts:  # what continues a turn that was not recorded is told by a request's history alone
+        telling = [placed for placed in telling if any(map(_asks, placed.content.inputs or ()))] or telling
+    source = next(iter(telling), None)
     inputs = source.content.inputs if source is not None else None
     _begin(turns, run, source or sources[0], sources[0].start_ns, inputs)
 
