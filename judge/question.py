@@ -1,17 +1,32 @@
-"""What a judge model is asked, what it may answer, and how an answer becomes a verdict."""
+"""What a judge model is asked, what it may answer, and how an answer becomes a verdict.
+
+Two shapes of answer: `label`, one label of the scale; and `steps`, a list of findings of which we, never the model,
+work out the share that holds.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Literal, Protocol, TypeAlias
 
-from judge.verdict import NotJudged, Outcome, Score, Subject, Verdict
+from judge.describe import shorten
+from judge.verdict import NotApplicable, NotJudged, Outcome, Score, Subject, Verdict
+
+AnswerShape: TypeAlias = Literal["label", "steps"]
+
+FOLLOWED = "followed"
+NOT_APPLICABLE = "not_applicable"
+STEP_STATUSES = (FOLLOWED, "out_of_order", "skipped", NOT_APPLICABLE)
+"""What may be found about one step. The share is that of `followed`; `not_applicable` steps do not count."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The labels a judge may choose from, each with its score 0..1, best first."""
+    """The labels a judge may choose from, each with its score 0..1, best first.
+
+    For answers of shape `steps` the numbers are the lowest share of followed steps that earns the label.
+    """
 
     values: Mapping[str, float]
 
@@ -39,7 +54,8 @@ class Prompt:
 class Question:
     """One criterion about one subject, put to a model. Everything `settle` needs to make a `Verdict` of it.
 
-    `model` and `effort` are this evaluator's own; None leaves them to the `Judge`.
+    `model` and `effort` are this evaluator's own; None leaves them to the `Judge`. `votes` is how often it is to be
+    asked (1, or an odd number; see `judge.voting`).
     """
 
     evaluator: str
@@ -51,11 +67,24 @@ class Question:
     high_risk: bool = False
     model: str | None = None
     effort: str | None = None
+    shape: AnswerShape = "label"
+    votes: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class StepFinding:
+    """What the judge found about one step: the step in its words, one of `STEP_STATUSES`, and what shows it."""
+
+    step: str
+    status: str
+    evidence: str
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     """A finished, well-formed answer: a label of the question's scale and the reasoning that came before it.
+
+    For a question of shape `steps`, `steps` has the findings and `label` is ""; None: the answer had no such list.
 
     `input_tokens` counts all input, cached tokens included, as the GenAI conventions count; what was read from
     and written to the cache is part of it.
@@ -68,6 +97,7 @@ class Answer:
     output_tokens: int = 0
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
+    steps: tuple[StepFinding, ...] | None = None
 
 
 class Judge(Protocol):
@@ -83,21 +113,39 @@ class Judge(Protocol):
 
 
 def settle(question: Question, answer: Answer) -> Verdict:
-    """The verdict that an answer makes of its question. A label that the scale lacks is not judged: the score of
-    such an answer is nobody's guess."""
-    value = question.scale.values.get(answer.label)
-    outcome: Outcome
-    if value is None:
-        known = ", ".join(question.scale.labels)
-        outcome = NotJudged("answer_malformed", f"the judge answered {answer.label[:80]!r}; its choice was {known}")
-    else:
-        outcome = Score(value, answer.label, answer.reasoning)
+    """The verdict that an answer makes of its question. A label or status that there is not, or an answer of the
+    other shape, is not judged: the score of such an answer is nobody's guess."""
+    outcome = _of_label(question.scale, answer) if question.shape == "label" else _of_steps(question.scale, answer)
     return replace(
         _verdict(question, outcome),
         judge_model=answer.model,
         input_tokens=answer.input_tokens,
         output_tokens=answer.output_tokens,
     )
+
+
+def _of_label(scale: Scale, answer: Answer) -> Outcome:
+    value = scale.values.get(answer.label)
+    if value is None:
+        known = ", ".join(scale.labels)
+        return NotJudged("answer_malformed", f"the judge answered {answer.label[:80]!r}; its choice was {known}")
+    return Score(value, answer.label, answer.reasoning)
+
+
+def _of_steps(scale: Scale, answer: Answer) -> Outcome:
+    if answer.steps is None:
+        return NotJudged("answer_malformed", "the judge gave no list of steps")
+    if unknown := next((found.status for found in answer.steps if found.status not in STEP_STATUSES), None):
+        known = ", ".join(STEP_STATUSES)
+        return NotJudged("answer_malformed", f"the judge found a step {unknown[:80]!r}; its choice was {known}")
+    counting = [found for found in answer.steps if found.status != NOT_APPLICABLE]
+    if not counting:
+        return NotApplicable(f"no step applied: {shorten(answer.reasoning)}")
+    followed = sum(found.status == FOLLOWED for found in counting)
+    share = followed / len(counting)
+    label = next((label for label, lowest in scale.values.items() if share >= lowest), scale.labels[-1])
+    told = "\n".join(f"- {found.status}: {shorten(found.step)} ({shorten(found.evidence)})" for found in answer.steps)
+    return Score(share, label, f"{followed} of {len(counting)} steps followed\n{told}")
 
 
 def unanswered(

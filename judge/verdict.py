@@ -38,7 +38,8 @@ class NotJudged:
     """It should have been judged and could not be. Never averaged, never a failure of the agent.
 
     `reason` is a short machine-readable word (`no_judge_configured`, `judge_unavailable`, `judge_refused`,
-    `answer_cut_off`, `answer_malformed`, `evaluator_error`, `content_not_recorded`, ...); `detail` is for people.
+    `answer_cut_off`, `answer_malformed`, `evaluator_error`, `content_not_recorded`, `over_limit`,
+    `votes_disagree`, ...); `detail` is for people.
     """
 
     reason: str
@@ -74,7 +75,8 @@ class Verdict:
 
     `evaluator_version` changes whenever the same trajectory could get another score; for a judged question it
     includes the prompt's version. `suite`/`case` name the expectation that asked, if one did.
-    `judge_model`, `prompt_version`, `prompt_hash` are set when a model was asked.
+    `judge_model`, `prompt_version`, `prompt_hash` are set when a model was asked. `agreement` is the share of votes
+    that agree with the outcome, 0..1; None when one answer decided.
     """
 
     evaluator: str
@@ -88,6 +90,7 @@ class Verdict:
     prompt_hash: str | None = None
     input_tokens: int = 0
     output_tokens: int = 0
+    agreement: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
