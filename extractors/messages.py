@@ -143,7 +143,7 @@ def _typed(body: Mapping[str, Value]) -> Part | None:
         case "tool_call_response":
             return _result(body.get("id"), next((body[key] for key in _RESULT_KEYS if key in body), None), None)
         case "server_tool_call_response":
-            return _result(body.get("id"), body.get("server_tool_call_response"), None)
+            return _result(body.get("id"), body.get("server_tool_call_response"), False)  # the provider ran it
         case "tool_result":
             failed = body.get("is_error")
             return _result(body.get("tool_use_id"), body.get("content"), failed if isinstance(failed, bool) else None)

@@ -231,15 +231,22 @@ def body_hash(body: str) -> str:
 
 
 def with_refusals(calls: Iterable[ToolCall]) -> tuple[ToolCall, ...]:
-    """The same calls, those REFUSED whose skill tool answered with a refusal, however the harness marked it."""
-    return tuple(replace(call, outcome=CallOutcome.REFUSED) if _says_no(call) else call for call in calls)
+    """The same calls, those REFUSED whose skill tool answered with a refusal, however the harness marked it; FAILED
+    where a tool for a skill's resources and scripts did."""
+    return tuple(_with_refusal(call) for call in calls)
 
 
-def _says_no(call: ToolCall) -> bool:
-    if skill_argument(call.name) is None:
-        return False
+def _with_refusal(call: ToolCall) -> ToolCall:
+    loads = skill_argument(call.name) is not None
+    if not loads and (call.name not in RESOURCE_TOOLS or call.outcome is not CallOutcome.OK):
+        return call
     answers = [text for text in (call.error, call.result) if text is not None]
-    return any(refusal_in(text, requested_name(call)) is not None for text in answers)
+    told = next((no for text in answers if (no := refusal_in(text, requested_name(call))) is not None), None)
+    if told is None:
+        return call
+    return (
+        replace(call, outcome=CallOutcome.REFUSED) if loads else replace(call, outcome=CallOutcome.FAILED, error=told)
+    )
 
 
 def invocations(

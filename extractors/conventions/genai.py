@@ -34,6 +34,7 @@ from extractors.trajectory import (
 from extractors.tree import span_anchor
 
 NAME = "genai"
+CREATION = "create_agent"
 
 
 def _as_it_is(call: ToolCall) -> ToolCall:
@@ -45,9 +46,10 @@ class Habits:
     """What a harness does beyond the convention.
 
     `spans_every_call`: it makes an `execute_tool` span for every call it runs, so that an answered call without
-    one was refused before it ran. `no_tools`: names of `execute_tool` spans that stand for no call of their own.
+    one was refused before it ran. `no_tools`: names of tools, in spans and requests, that stand for no call.
     `loads_by_file`: reading its file is the only way to load a skill.
     `settle`: the harness's last word on a call, before skills are read from it.
+    `catalog`: the skills that a text offers; None when it holds no catalog.
     """
 
     harness: str = NAME
@@ -55,6 +57,7 @@ class Habits:
     no_tools: frozenset[str] = frozenset({"(merged tools)"})
     loads_by_file: bool = False
     settle: Callable[[ToolCall], ToolCall] = _as_it_is
+    catalog: Callable[[str], tuple[Skill, ...] | None] = catalog
 
 
 PLAIN = Habits()
@@ -80,7 +83,7 @@ def read(session: Session, habits: Habits) -> Trajectory:
     calls = tuple(habits.settle(call) for call in found)
     steps = tuple(_step(placed, turns) for placed in layout.exchanges)
     loads = invocations(calls, declared_skills(layout), only_by_file=habits.loads_by_file)
-    catalogs = {agent: _catalog_of(agent, layout, calls) for agent in _agent_ids(layout, calls)}
+    catalogs = {agent: _catalog_of(agent, layout, calls, habits) for agent in _agent_ids(layout, calls)}
     offered, catalog_anchor = catalogs.get(ROOT_AGENT, (None, None))
     definitions = all_definitions(
         placed.content.definitions for placed in (*layout.exchanges, *layout.agent_spans) if placed.agent == ROOT_AGENT
@@ -158,7 +161,7 @@ def _agent(agent: str, layout: Layout) -> Agent:
 
 
 def _catalog_of(
-    agent: str, layout: Layout, calls: Iterable[ToolCall]
+    agent: str, layout: Layout, calls: Iterable[ToolCall], habits: Habits
 ) -> tuple[tuple[Skill, ...] | None, Anchor | None]:
     """All skills that an agent's prompts and listing tools offered, and the place that first named any.
 
@@ -170,7 +173,7 @@ def _catalog_of(
         if placed.agent == agent
     ]
     told += [(call.result, call.anchor) for call in calls if call.agent == agent and lists_skills(call.name)]
-    found = [(skills, anchor) for text, anchor in told if text and (skills := catalog(text)) is not None]
+    found = [(skills, anchor) for text, anchor in told if text and (skills := habits.catalog(text)) is not None]
     if not found:
         return None, None
     union = {skill.name: skill for skills, _ in reversed(found) for skill in reversed(skills)}
@@ -221,7 +224,6 @@ def _versions(
     root = _agent(ROOT_AGENT, layout)
     requests = [placed.attributes for placed in layout.exchanges]
     system = next((placed.content.system for placed in (*layout.exchanges, *own) if _tells_system(placed)), None)
-    bodies = {load.name: load.body_hash for load in loads if load.name and load.body_hash is not None}
     return Versions(
         _first_text(at.text(placed.resource.attributes, at.SERVICE_NAME) for placed in own),
         _first_text(at.text(placed.resource.attributes, at.SERVICE_VERSION) for placed in own),
@@ -232,8 +234,20 @@ def _versions(
         _sorted_texts(at.text(attributes, at.RESPONSE_MODEL) for attributes in requests),
         None if system is None else _hash(system),
         None if definitions is None else definitions_hash(definitions),
-        bodies or None,
+        _bodies(loads),
     )
+
+
+def _bodies(loads: Iterable[SkillInvocation]) -> dict[str, str] | None:
+    found = {load.name: load.body_hash for load in loads if load.name and load.body_hash is not None}
+    return found or None
+
+
+def with_loads(trajectory: Trajectory, loads: Iterable[SkillInvocation]) -> Trajectory:
+    """The trajectory with these attempts to load skills instead, the versions of the skills by their bodies."""
+    loads = tuple(loads)
+    versions = replace(trajectory.versions, skill_bodies=_bodies(loads))
+    return replace(trajectory, skill_invocations=loads, versions=versions)
 
 
 def _tells_system(placed: Placed) -> bool:
@@ -274,6 +288,8 @@ def _notes(layout: Layout, calls: Iterable[ToolCall], habits: Habits) -> Iterabl
     placed = (*layout.agent_spans, *layout.exchanges)
     for key, count in sorted(Counter(key for one in placed for key in unreadable(one.attributes)).items()):
         yield f"{count} x {key}: not readable as JSON, probably cut by an attribute length limit"
+    if not placed and any(operation(span) == CREATION for span in layout.tree.spans.values()):
+        yield "an agent was created, nothing was asked of it here"
     contents = [one.content for one in placed]
     if contents and all(one.inputs is None and one.outputs is None for one in contents):
         yield "no message content was recorded: content capture is probably off in the agent"

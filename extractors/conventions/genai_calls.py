@@ -94,10 +94,10 @@ def tool_calls(
     """Every call of the session in time order.
 
     `spans_every_call`: this harness makes an `execute_tool` span for whatever it runs, so that a call that was
-    answered without one was refused before it ran. `no_tools`: names of tool spans to pass over.
+    answered without one was refused before it ran. `no_tools`: names of tools to pass over.
     """
     ledger = _Ledger()
-    _enter_requests(ledger, layout)
+    _enter_requests(ledger, layout, no_tools)
     for execution in map(_execution, layout.tools):
         if execution.name not in no_tools:
             _enter_execution(ledger, execution)
@@ -106,23 +106,23 @@ def tool_calls(
     return tuple(call for _, call in sorted(zip(_order(ledger.drafts), calls, strict=True), key=lambda item: item[0]))
 
 
-def _enter_requests(ledger: _Ledger, layout: Layout) -> None:
+def _enter_requests(ledger: _Ledger, layout: Layout, no_tools: Container[str]) -> None:
     """What the models asked for; then what only a history tells of this turn, or the agent's own messages, where
     no request told what the model said."""
     for placed in layout.exchanges:
-        for request in _calls(placed.content.outputs or ()):
+        for request in _calls(placed.content.outputs or (), no_tools):
             ledger.add(_Draft(request.name, request.call_id, placed, request))
     answered = {(placed.run, placed.agent) for placed in layout.exchanges if placed.content.outputs is not None}
     silent = [placed for placed in layout.agent_spans if (placed.run, placed.agent) not in answered]
     for placed in (*layout.exchanges, *silent):
         told = (*since_prompt(placed.content.inputs or ()), *(placed.content.outputs or ()))
-        for request in _calls(told):
+        for request in _calls(told, no_tools):
             if request.call_id is not None and request.call_id not in ledger.by_id:
                 ledger.add(_Draft(request.name, request.call_id, placed, request))
 
 
-def _calls(found: Iterable[Message]) -> Iterable[RequestedCall]:
-    return (call for message in found for call in message.calls)
+def _calls(found: Iterable[Message], no_tools: Container[str] = ()) -> Iterable[RequestedCall]:
+    return (call for message in found for call in message.calls if call.name not in no_tools)
 
 
 def _enter_execution(ledger: _Ledger, execution: _Execution) -> None:
@@ -276,7 +276,8 @@ def _outcome(draft: _Draft, spans_every_call: bool) -> CallOutcome:
         return CallOutcome.FAILED if says_failed else CallOutcome.OK
     if draft.answer is None:
         return CallOutcome.UNANSWERED
-    if spans_every_call and says_failed is not False:
+    of_span = draft.asked is not None and draft.asked.span is not None  # log events alone tell of no tool's span
+    if spans_every_call and of_span and says_failed is not False:
         return CallOutcome.REFUSED
     return CallOutcome.FAILED if says_failed else CallOutcome.OK
 

@@ -182,6 +182,13 @@ def test_the_same_words_from_another_tool_are_no_refusal() -> None:
     assert signals.invocations([other]) == ()
 
 
+def test_a_refusal_to_read_a_skills_resource_is_a_failed_call_and_no_load() -> None:
+    text = "Error: Resource 'beans.md' not found in skill 'brew'."
+    calls = signals.with_refusals([call("read_skill_resource", {"skill_name": "brew"}, text)])
+    assert (calls[0].outcome, calls[0].error) == (CallOutcome.FAILED, text)
+    assert signals.invocations(calls) == ()
+
+
 def test_a_json_error_is_a_refusal_in_its_own_words() -> None:
     result = '{"error": "Skill brew is asleep.", "error_code": "SLEEPY"}'
     failed = call("load_skill", {"skill_name": "brew"}, result, CallOutcome.FAILED, "SLEEPY")

@@ -400,3 +400,58 @@ def test_reading_a_resource_and_running_a_command_of_a_skill_load_no_skill() -> 
         ("brew", "file:///s/brew", "t1")
     ]
     assert len(found.tool_calls) == 4
+
+
+def test_what_the_provider_ran_itself_needs_no_tool_span() -> None:
+    call: Value = {"type": "server_tool_call", "id": "s1", "name": "search", "server_tool_call": {"query": "bees"}}
+    result: Value = {"type": "server_tool_call_response", "id": "s1", "server_tool_call_response": {"hits": 2}}
+    said: Value = {"role": "assistant", "parts": [call, result, {"type": "text", "content": "Two."}]}
+    found = genai.read(session([chat("m1", None, [user("Bees?")], [said])]), genai.Habits(spans_every_call=True))
+    (one,) = found.tool_calls
+    assert (one.outcome, one.arguments, one.result) == (CallOutcome.OK, {"query": "bees"}, '{"hits":2}')
+
+
+def test_log_events_alone_do_not_tell_that_a_call_was_refused() -> None:
+    asked: Value = {"tool_calls": [{"id": "c1", "type": "function", "function": {"name": "weigh", "arguments": "{}"}}]}
+    records = [
+        record("gen_ai.choice", "m1", body={"message": asked}, at_s=1),
+        record("gen_ai.tool.message", "m2", body={"id": "c1", "content": "9 g"}, at_s=2, position=1),
+        record("gen_ai.choice", "m2", body={"message": {"content": "Nine."}}, at_s=3, position=2),
+    ]
+    found = genai.read(session(records=records), genai.Habits(spans_every_call=True))
+    assert [(one.outcome, one.result) for one in found.tool_calls] == [(CallOutcome.OK, "9 g")]
+
+
+def test_agents_below_the_steps_of_a_workflow_are_its_sub_agents() -> None:
+    found = read(
+        span("flow", lasts_s=9, operation__name="invoke_workflow", attributes={"gen_ai.workflow.name": "shop"}),
+        span("step1", "flow"),
+        agent("a1", "step1", name="buyer"),
+        span("step2", "flow", at_s=4),
+        agent("a2", "step2", name="cook", at_s=4),
+    )
+    assert [(one.id, one.name) for one in found.agents] == [
+        ("root", "shop"),
+        ("root/buyer", "buyer"),
+        ("root/cook", "cook"),
+    ]
+
+
+def test_an_approval_whose_first_run_is_missing_takes_the_prompt_from_the_history() -> None:
+    approval: Value = {"role": "user", "parts": [{"type": "function_approval_response", "approved": True}]}
+    found = read(
+        agent("root", lasts_s=9, input__messages=json.dumps([approval])),
+        chat("m1", "root", [user("Weigh it."), asks("c1", "weigh"), answers("c1", "9 g")], [says("Nine.")], at_s=2),
+    )
+    assert found.task == "Weigh it."
+
+
+def test_an_agent_that_was_only_created_is_noted() -> None:
+    found = read(span("new", operation__name="create_agent", attributes={"gen_ai.agent.name": "helper"}))
+    assert found.notes == ("an agent was created, nothing was asked of it here",)
+    assert found.prompts == ()
+
+
+def test_a_tool_that_stands_for_no_call_is_passed_over_in_requests_too() -> None:
+    spans = [chat("m1", None, [user("Bees?")], [asks("c1", "final")])]
+    assert genai.read(session(spans), genai.Habits(no_tools=frozenset({"final"}))).tool_calls == ()
