@@ -1,0 +1,1 @@
+"""Parts of the Google ADK harness."""

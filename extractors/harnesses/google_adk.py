@@ -1,0 +1,71 @@
+"""Google ADK for Python (seen: 2.13.0), telemetry schemas 1 and 2.
+
+- Scope `gcp.vertex.agent` for spans and log events, its version is ADK's. One trace per turn of the person.
+- Schema 2 is the GenAI convention: `invoke_workflow` > `invoke_agent` > `generate_content` and `execute_tool`. Content
+  is off by default; it comes in span attributes, in details log events, or in both.
+- Schema 1 has `invocation` > `invoke_agent` > `call_llm` > `generate_content`; content is on the `call_llm` span.
+- Without content in spans, results stand only in the next request's history.
+- Most models give calls no id; then histories do not tell them apart (see `call_ids`).
+- `(merged tools)` is no call: ADK makes such a span after every parallel batch.
+- Skills: `gen_ai.skill.*` on `execute_tool` spans whatever the content setting. A refusal is `error.type` with a code,
+  or what a callback answered in the place of the tool.
+- The catalog is in the system prompt (EAGER), or the result of `list_skills` (LAZY): not recorded if never called.
+- An agent that got the conversation by transfer is a sibling of the one it came from, and keeps the conversation in
+  later turns. Agents used as tools nest under the call and have a conversation id of their own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from extractors.conventions import genai
+from extractors.conventions.genai_spans import TOOL, operation
+from extractors.google_adk.call_ids import with_call_ids
+from extractors.google_adk.legacy import modern
+from extractors.google_adk.lost_agents import with_lost_agents
+from extractors.google_adk.outcomes import settle_in
+from extractors.google_adk.streams import with_whole_answers
+from extractors.google_adk.turns import with_turns_as_agent
+from extractors.spans import Session
+from extractors.trajectory import Trajectory
+from extractors.tree import tree_of
+
+NAME: Final = "google_adk"
+SCOPE: Final = "gcp.vertex.agent"
+
+HABITS: Final = genai.Habits(NAME)
+
+
+def recognizes(session: Session) -> bool:
+    """Whether ADK's own tracer or logger recorded any of it."""
+    return any(span.scope.name == SCOPE for span in session.spans) or any(
+        record.scope.name == SCOPE for record in session.records
+    )
+
+
+def extract(session: Session) -> Trajectory:
+    """What the agent did, both schemas read as the GenAI convention."""
+    whole = with_turns_as_agent(with_lost_agents(modern(session)))
+    told = with_whole_answers(with_call_ids(whole))
+    return _with_answer(genai.read(told, replace(HABITS, settle=settle_in(told))), told)
+
+
+def _with_answer(trajectory: Trajectory, session: Session) -> Trajectory:
+    """The last text that asks for no tool, of any agent that talks to the person: all but those used as tools."""
+    tree = tree_of(session.spans)
+    inside_tools = {
+        (span.trace_id, span.span_id)
+        for tool in tree.spans.values()
+        if operation(tool) == TOOL
+        for span in tree.descendants(tool)
+    }
+    said = [
+        step
+        for step in trajectory.steps
+        if step.text and not step.call_ids and (step.anchor.trace_id, step.anchor.span_id) not in inside_tools
+    ]
+    if not said:
+        return trajectory
+    last = max(said, key=lambda step: (step.end_ns, step.anchor.ref))
+    return replace(trajectory, answer=last.text, answer_anchor=last.anchor)
