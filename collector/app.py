@@ -81,7 +81,12 @@ class App:
             self._run("asking the judge", parts.asking.run())
         if parts.exporting is not None:
             self._exporting_task = self._run("exporting verdicts", parts.exporting.run(self._stop_exporting))
-        addresses = await self._listen(parts)
+        try:
+            addresses = await self._listen(parts)
+        except OSError:
+            if self._grpc is not None:
+                await self._grpc.stop(0)  # else grpc complains at length, behind the message that matters
+            raise
         # What lives long is in place; full passes of the garbage collector need not look at it again.
         gc.collect()
         gc.freeze()
