@@ -45,13 +45,15 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message. `text` is "" when it has none; parts that are neither text nor tools show as `[type]`."""
+    """One message. `text` is "" when it has none; parts that are neither text nor tools show as `[type]`. `hidden`:
+    it has text that was not recorded (content capture is off)."""
 
     role: str
     text: str = ""
     calls: tuple[RequestedCall, ...] = ()
     results: tuple[ToolResult, ...] = ()
     finish_reason: str | None = None
+    hidden: bool = False
 
 
 Part: TypeAlias = str | RequestedCall | ToolResult
@@ -81,10 +83,16 @@ def message(body: Mapping[str, Value], role: str) -> Message:
         return Message(role, results=(ToolResult(tool_id, result_text(content)),))
     parts = [*parts_of(content), *_openai_calls(body.get("tool_calls"))]
     finish = body.get("finish_reason")
-    return from_parts(role, parts, finish if isinstance(finish, str) else None)
+    return from_parts(role, parts, finish if isinstance(finish, str) else None, hides_text(content))
 
 
-def from_parts(role: str, parts: Iterable[Part], finish_reason: str | None = None) -> Message:
+def hides_text(content: Value) -> bool:
+    """Whether a part is said to be text, and the text is left out."""
+    blocks = (as_mapping(block) or {} for block in as_list(content) or ())
+    return any(block.get("type") == "text" and "content" not in block and "text" not in block for block in blocks)
+
+
+def from_parts(role: str, parts: Iterable[Part], finish_reason: str | None = None, hidden: bool = False) -> Message:
     """Sort parts into the fields of a message."""
     parts = list(parts)
     return Message(
@@ -93,6 +101,7 @@ def from_parts(role: str, parts: Iterable[Part], finish_reason: str | None = Non
         tuple(part for part in parts if isinstance(part, RequestedCall)),
         tuple(part for part in parts if isinstance(part, ToolResult)),
         finish_reason,
+        hidden,
     )
 
 
@@ -134,7 +143,7 @@ def _typed(body: Mapping[str, Value]) -> Part | None:
     """A part that says its type."""
     match body.get("type"):
         case "text" | "input_text" | "output_text":
-            return _first_text(body, ("content", "text"))
+            return _first_text(body, ("content", "text")) or ("" if hides_text((body,)) else None)
         case "tool_call" | "tool_use" | "function_call":
             arguments = body.get("arguments") if "arguments" in body else body.get("input")
             return _call(body.get("name"), body.get("id") or body.get("call_id"), arguments)

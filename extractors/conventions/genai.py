@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from extractors import attributes as at
 from extractors.anchors import Anchor
 from extractors.conventions.genai_calls import declared_skills, tool_calls
-from extractors.conventions.genai_content import CONTENT_EVENTS, all_definitions, unreadable
+from extractors.conventions.genai_content import CONTENT_EVENTS, Content, all_definitions, unreadable
 from extractors.conventions.genai_failures import failure_text, failures, has_failed
 from extractors.conventions.genai_spans import Layout, Placed, layout_of, operation
 from extractors.conventions.genai_turns import Turns, turns_of
-from extractors.messages import ASSISTANT_ROLES
+from extractors.messages import ASSISTANT_ROLES, Message
 from extractors.skill_signals import catalog, invocations, lists_skills, with_refusals
 from extractors.skills import Skill, SkillInvocation
 from extractors.spans import Session, Value
@@ -118,7 +118,7 @@ def _step(placed: Placed, turns: Turns) -> Step:
         placed.agent,
         placed.start_ns,
         placed.end_ns,
-        None if outputs is None else "\n".join(message.text for message in outputs if message.text),
+        _said(outputs),
         tuple(call.call_id for message in outputs or () for call in message.calls if call.call_id is not None),
         at.text(attributes, at.REQUEST_MODEL),
         at.text(attributes, at.RESPONSE_MODEL),
@@ -128,6 +128,13 @@ def _step(placed: Placed, turns: Turns) -> Step:
         (failure_text(placed) or "error") if has_failed(placed) else None,
         turns.index(placed),
     )
+
+
+def _said(outputs: Sequence[Message] | None) -> str | None:
+    """The text of an answer, "" when it has none; None when it was not recorded."""
+    texts = [message.text for message in outputs or () if message.text]
+    hidden = outputs is None or (not texts and any(message.hidden for message in outputs))
+    return None if hidden else "\n".join(texts)
 
 
 def _finish_reasons(value: Value) -> Sequence[str]:
@@ -291,9 +298,15 @@ def _notes(layout: Layout, calls: Iterable[ToolCall], habits: Habits) -> Iterabl
     if not placed and any(operation(span) == CREATION for span in layout.tree.spans.values()):
         yield "an agent was created, nothing was asked of it here"
     contents = [one.content for one in placed]
-    if contents and all(one.inputs is None and one.outputs is None for one in contents):
+    if contents and not any(_tells_content(one) for one in contents):
         yield "no message content was recorded: content capture is probably off in the agent"
     inferred = [call for call in calls if call.outcome is CallOutcome.REFUSED and call.start_ns is None]
     if habits.spans_every_call and inferred:
         names = ", ".join(call.name for call in inferred)
         yield f"taken as refused, since answered without an execute_tool span: {names}"
+
+
+def _tells_content(content: Content) -> bool:
+    messages = [*(content.inputs or ()), *(content.outputs or ())]
+    told = content.inputs is not None or content.outputs is not None
+    return told and not (any(one.hidden for one in messages) and not any(one.text for one in messages))

@@ -79,7 +79,7 @@ def _begin_each(turns: Turns, run: Key, sources: Sequence[Placed]) -> None:
     before: tuple[Message, ...] | None = None
     for placed in sources:
         inputs = placed.content.inputs
-        asks = inputs is not None and inputs != before and new_prompt(inputs) is not None
+        asks = inputs is not None and inputs != before and brings_prompt(inputs)
         if asks or run not in turns.begins:
             _begin(turns, run, placed, placed.start_ns, inputs)
         before = inputs if inputs is not None else before
@@ -87,12 +87,17 @@ def _begin_each(turns: Turns, run: Key, sources: Sequence[Placed]) -> None:
 
 def _begin(turns: Turns, run: Key, source: Placed, start_ns: int, inputs: tuple[Message, ...] | None) -> None:
     text = new_prompt(inputs) if inputs is not None else None
-    continues = bool(inputs) and text is None and bool(turns.prompts)
+    continues = bool(inputs) and bool(turns.prompts) and not brings_prompt(inputs or ())
     if not continues:
-        if text is None and inputs:
+        if text is None and inputs and not brings_prompt(inputs):
             text = next((message.text for message in reversed(inputs) if _asks(message)), None)
         turns.prompts.append(Prompt(text, source.anchor, start_ns))
     turns.begins.setdefault(run, []).append((start_ns, len(turns.prompts) - 1))
+
+
+def brings_prompt(inputs: Sequence[Message]) -> bool:
+    """Whether the person said something that no assistant message follows, be its text recorded or not."""
+    return any(_asks(message) or (message.hidden and message.role == USER) for message in since_answer(inputs))
 
 
 def new_prompt(inputs: Sequence[Message]) -> str | None:

@@ -455,3 +455,18 @@ def test_an_agent_that_was_only_created_is_noted() -> None:
 def test_a_tool_that_stands_for_no_call_is_passed_over_in_requests_too() -> None:
     spans = [chat("m1", None, [user("Bees?")], [asks("c1", "final")])]
     assert genai.read(session(spans), genai.Habits(no_tools=frozenset({"final"}))).tool_calls == ()
+
+
+def test_text_parts_without_text_are_not_recorded_and_begin_turns_all_the_same() -> None:
+    asked: Value = {"role": "user", "parts": [{"type": "text"}]}
+    said: Value = {"role": "assistant", "parts": [{"type": "text"}], "finish_reason": "stop"}
+    found = read(
+        agent("one", lasts_s=3),
+        chat("m1", "one", [asked], [said], at_s=2),
+        agent("two", at_s=10, lasts_s=3),
+        chat("m2", "two", [asked, said, asked], [said], at_s=11),
+    )
+    assert [prompt.text for prompt in found.prompts] == [None, None]
+    assert [(step.text, step.finish_reason) for step in found.steps] == [(None, "stop"), (None, "stop")]
+    assert found.answer is None
+    assert found.notes == ("no message content was recorded: content capture is probably off in the agent",)
