@@ -40,7 +40,10 @@ RESOURCE_TOOLS: Final = frozenset(
 
 CATALOG_TOOLS: Final = ("list_skills", "search_skills")
 
-TRAILER_HEADS: Final = ("Location:", "Allowed tools:", "Compatibility:", "Available resources:")
+TRAILER_HEADS: Final = (
+    *("Location:", "Allowed tools:", "Compatibility:", "Available resources:"),
+    "This skill is located at ",
+)
 """How a harness's own lines begin, after a rule at the end of a skill's text."""
 
 _PAYLOADS: Final = ("instructions", "content", "output", "text", "response", "result")
