@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from extractors.conventions import genai
-from extractors.harnesses import claude_code, codex, gemini_cli, strands
+from extractors.harnesses import claude_code, codex, gemini_cli, google_adk, openhands, strands
 from extractors.spans import Attributes, Session, Span
 from extractors.trajectory import Trajectory
 from extractors.tree import span_anchor, tree_of
@@ -31,7 +31,7 @@ class Extractor(Protocol):
         """What the agent did. Called only for a session it recognizes."""
 
 
-HARNESSES: tuple[Extractor, ...] = (claude_code, codex, gemini_cli, strands)
+HARNESSES: tuple[Extractor, ...] = (claude_code, codex, gemini_cli, google_adk, openhands, strands)
 """Exactly one may recognize a session, so their order never decides."""
 
 CONVENTIONS: tuple[Extractor, ...] = (genai,)
