@@ -6,8 +6,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from extractors.conventions import genai
-from extractors.harnesses import claude_code, codex, gemini_cli, google_adk, openhands, strands
+from extractors.conventions import genai, openinference
+from extractors.harnesses import (
+    claude_agent_sdk,
+    claude_code,
+    codex,
+    deepagents,
+    gemini_cli,
+    google_adk,
+    langchain,
+    openai_agents,
+    openhands,
+    smolagents,
+    strands,
+)
 from extractors.spans import Attributes, Session, Span
 from extractors.trajectory import Trajectory
 from extractors.tree import span_anchor, tree_of
@@ -31,10 +43,22 @@ class Extractor(Protocol):
         """What the agent did. Called only for a session it recognizes."""
 
 
-HARNESSES: tuple[Extractor, ...] = (claude_code, codex, gemini_cli, google_adk, openhands, strands)
+HARNESSES: tuple[Extractor, ...] = (
+    claude_agent_sdk,
+    claude_code,
+    codex,
+    deepagents,
+    gemini_cli,
+    google_adk,
+    langchain,
+    openai_agents,
+    openhands,
+    smolagents,
+    strands,
+)
 """Exactly one may recognize a session, so their order never decides."""
 
-CONVENTIONS: tuple[Extractor, ...] = (genai,)
+CONVENTIONS: tuple[Extractor, ...] = (openinference, genai)
 """For what no harness claims, most specific first: here the first that recognizes the session wins."""
 
 

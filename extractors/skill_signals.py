@@ -70,13 +70,16 @@ _ACKNOWLEDGEMENT: Final = re.compile(
 )
 _CATALOG_OPEN: Final = re.compile(r"<available_skills\s*>", re.IGNORECASE)
 _CATALOG_CLOSE: Final = re.compile(r"</available_skills\s*>", re.IGNORECASE)
+_SKILLS_OPEN: Final = re.compile(r"<skills\s*>", re.IGNORECASE)
+_SKILLS_CLOSE: Final = re.compile(r"</skills\s*>", re.IGNORECASE)
+_NAMED_SKILL: Final = re.compile(r"<skill name=(?:\"([^\"\n]*)\"|'([^'\n]*)')>")
 _CATALOG_HEADING: Final = "available skills"
 
 
 def catalog(text: str) -> tuple[Skill, ...] | None:
     """The skills that a prompt or a listing tool offers; () for an empty catalog, None when there is no catalog.
 
-    Reads `<available_skills>` with `<skill>` elements, else the Markdown list under `Available skills`.
+    Reads `<available_skills>` or `<skills>` with `<skill>` elements, else the Markdown list under `Available skills`.
     """
     text = payload(text, bare=text)
     found = _xml_catalog(text)
@@ -84,16 +87,32 @@ def catalog(text: str) -> tuple[Skill, ...] | None:
 
 
 def _xml_catalog(text: str) -> tuple[Skill, ...] | None:
-    start = _CATALOG_OPEN.search(text)
-    end = _CATALOG_CLOSE.search(text, start.end()) if start else None
-    if start is None or end is None:
-        return None
-    entries = text[start.end() : end.start()].split("</skill>")[:-1]
-    skills = (_xml_skill(entry.rpartition("<skill>")[2]) for entry in entries)
+    """`<skills>` is a catalog only with a skill in it: the word may well stand for something else."""
+    inside = _between(text, _CATALOG_OPEN, _CATALOG_CLOSE)
+    if inside is not None:
+        return _xml_skills(inside)
+    return _xml_skills(_between(text, _SKILLS_OPEN, _SKILLS_CLOSE) or "") or None
+
+
+def _between(text: str, opening: re.Pattern[str], closing: re.Pattern[str]) -> str | None:
+    start = opening.search(text)
+    end = closing.search(text, start.end()) if start else None
+    return None if start is None or end is None else text[start.end() : end.start()]
+
+
+def _xml_skills(text: str) -> tuple[Skill, ...]:
+    skills = (_xml_skill(entry) for entry in text.split("</skill>")[:-1])
     return tuple(skill for skill in skills if skill is not None)
 
 
 def _xml_skill(entry: str) -> Skill | None:
+    """The skill of an element that ends here: name and description are elements in it, or its name is an attribute
+    and its text the description."""
+    element = entry[max(entry.rfind("<skill"), 0) :]
+    named = _NAMED_SKILL.match(element)
+    if named is not None:
+        return Skill(html.unescape(named[1] or named[2] or ""), html.unescape(element[named.end() :].strip()))
+    entry = entry.rpartition("<skill>")[2]
     name = _element(entry, "name")
     return Skill(name, _element(entry, "description"), _element(entry, "location")) if name else None
 
