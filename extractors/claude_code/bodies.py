@@ -247,8 +247,17 @@ def _offer(result: Bodies, agent: str, text: str, anchor: Anchor) -> None:
 
 
 def _give_texts(result: Bodies, loads: Sequence[tuple[str, str]], texts: Sequence[str]) -> None:
-    """Each skill text to the load in its message that names its directory, else to the only load there is."""
+    for key, instructions in instructions_by_load(loads, texts).items():
+        result.skill_texts.setdefault(key, instructions)
+
+
+def instructions_by_load(loads: Sequence[tuple[str, str]], texts: Sequence[str]) -> Mapping[str, str]:
+    """Each skill text, beginning with `SKILL_TEXT`, for the load that names its directory, else for the only load.
+
+    `loads` are pairs of a key and a skill's name. A text that belongs to none of them has its directory as key.
+    """
     waiting = list(loads)
+    found: dict[str, str] = {}
     for text in texts:
         line, _, instructions = text.removeprefix(SKILL_TEXT).partition("\n")
         directory = line.strip().replace("\\", "/").rstrip("/").rpartition("/")[2]
@@ -259,7 +268,8 @@ def _give_texts(result: Bodies, loads: Sequence[tuple[str, str]], texts: Sequenc
             waiting.remove(match)
         key = match[0] if match is not None else f"/{directory}"
         # What the call added differs from call to call; the rest is the skill's version.
-        result.skill_texts.setdefault(key, instructions.partition(_ARGUMENTS)[0].strip())
+        found.setdefault(key, instructions.partition(_ARGUMENTS)[0].strip())
+    return found
 
 
 def _folded(name: str) -> str:
