@@ -1,0 +1,149 @@
+"""Killed at any moment, the product loses nothing it has acknowledged and judges nothing twice."""
+
+from __future__ import annotations
+
+import itertools
+import sqlite3
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import grpc
+
+from collector.store.store import ClosedSession
+from tests.end_to_end.agents import conversation, request, tool_span
+from tests.end_to_end.server import Server, wait_for
+
+
+class Sender:
+    """Sends spans of a few sessions from a thread, on and on; remembers which were acknowledged."""
+
+    def __init__(self, server: Server, sessions: int) -> None:
+        self.sent = 0
+        self.acknowledged: dict[str, set[str]] = {f"chat-{number}": set() for number in range(1, sessions + 1)}
+        self._server = server
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self) -> Sender:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def count(self) -> int:
+        return sum(map(len, self.acknowledged.values()))
+
+    def wait_for_more(self, spans: int, what: str) -> None:
+        enough = self.count() + spans
+        wait_for(lambda: self.count() >= enough, what)
+
+    def _run(self) -> None:
+        with self._server.exporting() as export:
+            for number in itertools.count(1):
+                spans = [
+                    tool_span(name, trace, trace * 100_000 + number * 10 + at)
+                    for trace, name in enumerate(self.acknowledged, start=1)
+                    for at in range(5)
+                ]
+                while not self._stop.is_set():
+                    try:
+                        export(request(spans))
+                    except grpc.RpcError:
+                        continue  # what is not acknowledged is sent again, as every exporter does
+                    for span in spans:
+                        name = span.attributes[0].value.string_value
+                        self.acknowledged[name].add(f"call-{int.from_bytes(span.span_id, 'big')}")
+                    break
+                if self._stop.is_set():
+                    return
+
+
+def _calls(closed: ClosedSession) -> set[str | None]:
+    assert closed.trajectory is not None
+    return {call.call_id for call in closed.trajectory.tool_calls}
+
+
+def test_every_acknowledged_span_is_judged_whenever_the_process_is_killed(tmp_path: Path) -> None:
+    server = Server(tmp_path, sessions={"idle_seconds": 3})
+    with server, Sender(server, sessions=4) as sender:
+        for kill in range(3):
+            sender.wait_for_more(100, f"acknowledged before kill {kill}")
+            server.kill()
+            server.start()
+    with server.start():
+        for name, acknowledged in sender.acknowledged.items():
+            assert len(acknowledged) > 10
+
+            def complete(name: str = name, acknowledged: set[str] = acknowledged) -> bool:
+                return any(acknowledged <= _calls(closed) for closed in server.closings(name))
+
+            wait_for(complete, f"every acknowledged span of {name} in one closing")
+            revisions = [closed.ref.revision for closed in server.closings(name)]
+            assert len(set(revisions)) == len(revisions)
+
+
+def test_a_kill_between_closing_and_judging_judges_once(tmp_path: Path) -> None:
+    with Server(tmp_path) as server:
+        # Somebody else holds the store: the session is closed, and its judging waits.
+        with closing(sqlite3.connect(tmp_path / "data" / "verdicts.sqlite3", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            server.send(conversation("chat-1"))
+            wait_for(lambda: server.metric("sessions_open") == 0, "closed")
+            assert server.closings("chat-1") == []
+            server.kill()
+        server.start()
+        closed = server.judged("chat-1")
+        assert (closed.ref.revision, closed.close_reason, closed.spans) == (1, "idle", 2)
+        assert "to_judge=1" in server.output()
+
+
+def test_a_kill_after_judging_judges_nothing_again(tmp_path: Path) -> None:
+    with Server(tmp_path) as server:
+        server.send(conversation("chat-1"))
+        first = server.judged("chat-1")
+        server.kill()
+        server.start()
+        server.send(conversation("chat-2", trace=2))
+        server.judged("chat-2")
+        assert server.closings("chat-1") == [first]
+
+
+def test_idle_sessions_survive_a_kill_and_close_after_it(tmp_path: Path) -> None:
+    with Server(tmp_path, sessions={"idle_seconds": 300}) as server:
+        server.send(conversation("chat-1"))
+        server.kill()
+        server.config["sessions"]["idle_seconds"] = 1
+        server.start()
+        assert server.judged("chat-1").spans == 2
+
+
+def test_an_unnamed_trace_and_its_late_name_on_both_sides_of_a_kill_are_one_session(tmp_path: Path) -> None:
+    child = tool_span("", 1, 2)
+    child.parent_span_id = (1).to_bytes(8, "big")
+    with Server(tmp_path, sessions={"idle_seconds": 2}) as server:
+        server.send(request([child]))
+        server.kill()
+        server.start()
+        server.send(request([tool_span("chat-1", 1, 1)]))
+        assert server.judged("chat-1").spans == 2
+
+
+def test_the_journal_of_judged_sessions_is_removed(tmp_path: Path) -> None:
+    """One segment for every second of telemetry; none is kept when its sessions are done and their late window over."""
+    journal = {"segment_seconds": 1}
+    sessions = {"late_window_seconds": 1}
+    with Server(tmp_path, journal=journal, sessions=sessions) as server:
+        for number in range(1, 4):
+            server.send(conversation(f"chat-{number}", trace=number))
+            server.judged(f"chat-{number}")
+        segments = tmp_path / "data" / "journal"
+        oldest = min(path.name for path in segments.iterdir())
+
+        def moved_on() -> bool:
+            server.send(conversation("chat-99", trace=99))
+            return len(list(segments.iterdir())) <= 2 and min(path.name for path in segments.iterdir()) > oldest
+
+        wait_for(moved_on, "older segments removed")
