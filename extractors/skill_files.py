@@ -1,49 +1,79 @@
 """Was a SKILL.md read? Recognizes reads by file tools and by shell commands, and names the skill.
 
-Only a command that prints the file counts: writing to it, editing it or searching in it is no load.
+A tool is known by what its name says and by its arguments, since every harness has names of its own. The file's name
+counts in any case: on two of three systems `skill.md` is the same file.
 """
 
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise, takewhile
-from pathlib import PurePosixPath
+from dataclasses import dataclass
 from typing import Final
 
-from extractors.attributes import as_list
+from extractors.attributes import as_list, as_mapping, integer
+from extractors.paths import cleaned, directory_name, joined
+from extractors.shell.output import FileText, Printed
+from extractors.shell.running import printed, printed_by_words
 from extractors.spans import Value
 
-READ_TOOLS: Final = frozenset({"read", "read_file", "file_read", "filesystem_read", "read_text_file"})
-SHELL_TOOLS: Final = frozenset(
-    {"bash", "shell", "terminal", "command", "execute_command", "exec_command", "run_command", "run_shell_command"}
+COMMAND_ARGUMENTS: Final = ("command", "cmd", "commands", "shell_command", "bash_command", "script", "command_line")
+DIRECTORY_ARGUMENTS: Final = (
+    "workdir", "cwd", "working_directory", "workingDirectory", "working_dir", "dir_path", "directory"
+)  # fmt: skip
+
+_READING: Final = frozenset({"read", "view", "open", "cat", "show"})
+_FETCHING: Final = frozenset({"get", "fetch", "load", "download"})
+_FILES: Final = frozenset({"file", "files", "content", "contents", "text", "resource", "document"})
+_CHANGING: Final = frozenset(
+    {"write", "edit", "create", "delete", "remove", "update", "append", "insert", "replace", "move", "copy", "rename"}
+    | {"list", "search", "find", "grep", "glob", "stat", "info", "exists", "metadata", "diff", "upload", "save", "put"}
 )
-PATH_ARGUMENTS: Final = ("path", "file_path", "filename", "absolute_path")
-COMMAND_ARGUMENTS: Final = ("command", "cmd")
-READ_VERBS: Final = frozenset({"cat", "sed", "head", "tail", "bat", "less", "more", "nl", "type", "get-content"})
+_SHELLS: Final = frozenset(
+    {"bash", "shell", "terminal", "sh", "zsh", "powershell", "pwsh", "cmd", "command", "exec", "execute"}
+)
+_MODES: Final = ("command", "action", "operation", "mode", "op")
+_PATHS: Final = frozenset(
+    {"path", "filepath", "filename", "file", "absolutepath", "absolutefilepath", "targetfile", "relativepath"}
+    | {"relativeworkspacepath", "fullpath", "uri", "url", "pathinproject", "paths", "files", "filepaths", "target"}
+)
+_FIRST_LINE: Final = ("offset", "start_line", "startLine", "line_start", "start")
+_LIMIT: Final = ("limit", "max_lines", "num_lines", "maxLines")
+_LAST_LINE: Final = ("end_line", "endLine", "line_end", "end")
+_WORDS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_CUT_PATH: Final = re.compile(r"\"(\w{1,40})\" ?: ?\"((?:[^\"\\]++|\\.)*+)\"")
 
-MAX_COMMAND: Final = 20_000
-"""Characters of a command worth splitting into words; a longer one carries a file's text, it does not read one."""
 
-_SHELLS: Final = frozenset({"sh", "bash", "dash", "ksh", "zsh"})
-_WRAPPERS: Final = frozenset({"sudo", "env", "command", "time", "nohup"})
-_SEPARATORS: Final = frozenset({";", "|", "||", "&&", "&", "|&", "\n", "(", ")", ";;"})
-_ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*=")
-_NUMBERED: Final = re.compile(r" *\d+(?:\t|→|\| ?)")
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A call that shows files, at least one of them a SKILL.md. `by_command`: a shell did, others' text may be mixed
+    in. `shows` is what it shows, in order."""
+
+    shows: tuple[Printed, ...]
+    by_command: bool
+
+    @property
+    def skill_files(self) -> tuple[FileText, ...]:
+        return tuple(one for one in self.shows if isinstance(one, FileText) and is_skill_file(one.path))
+
+
+def reading(tool: str, arguments: Mapping[str, Value] | None, text: str | None = None) -> Reading | None:
+    """What this call shows when it shows a SKILL.md; None when it does not or its arguments are not recorded.
+
+    `text` is what was recorded of arguments that could not be read as an object.
+    """
+    if arguments is None:
+        arguments = {} if text is None else _from_text(tool, text)
+    if not any("skill.md" in part.lower() for part in _texts(tuple(arguments.values()))):
+        return None
+    found = _by_file_tool(tool, arguments) or _by_shell(tool, arguments)
+    return found if found is not None and found.skill_files else None
 
 
 def file_read(tool: str, arguments: Mapping[str, Value] | None) -> str | None:
-    """Path of the SKILL.md that this call reads; None when it reads none or its arguments are not recorded."""
-    if arguments is None:
-        return None
-    name = tool.lower()
-    if name.rpartition(".")[2] in READ_TOOLS:
-        path = next((value for key in PATH_ARGUMENTS if isinstance(value := arguments.get(key), str)), None)
-        return path if path is not None and is_skill_file(path) else None
-    if name in SHELL_TOOLS:
-        return _read_by_command(next((arguments[key] for key in COMMAND_ARGUMENTS if key in arguments), None))
-    return None
+    """Path of the first SKILL.md that this call reads; None when it reads none or its arguments are not recorded."""
+    found = reading(tool, arguments)
+    return found.skill_files[0].path if found is not None else None
 
 
 def is_skill_file(path: str) -> bool:
@@ -53,23 +83,11 @@ def is_skill_file(path: str) -> bool:
 
 def name_of_file(path: str, body: str) -> str | None:
     """A skill file's name: `name` of its frontmatter, else its directory; None when there is neither."""
-    declared = _frontmatter_name(body)
-    if declared:
-        return declared
-    directory = PurePosixPath(path.replace("\\", "/")).parent.name
-    return directory if directory not in {"", ".", ".."} else None
+    return frontmatter_name(body) or directory_name(path)
 
 
-def without_line_numbers(text: str) -> str:
-    """The text without the line numbers that some read tools put before every line."""
-    lines = text.splitlines()
-    prefixes = [_NUMBERED.match(line) for line in lines]
-    if not lines or not all(prefixes):
-        return text
-    return "\n".join(line[prefix.end() :] for line, prefix in zip(lines, prefixes, strict=True) if prefix)
-
-
-def _frontmatter_name(body: str) -> str | None:
+def frontmatter_name(body: str) -> str | None:
+    """`name` in the frontmatter that the text begins with; None when there is none."""
     lines = body.splitlines()
     if not lines or lines[0].strip() != "---":
         return None
@@ -81,67 +99,96 @@ def _frontmatter_name(body: str) -> str | None:
     return None
 
 
-def _read_by_command(command: Value) -> str | None:
-    """The first SKILL.md printed by a command line, given as text or as a list of words."""
+def _by_file_tool(tool: str, arguments: Mapping[str, Value]) -> Reading | None:
+    if not _reads_files(tool, arguments):
+        return None
+    paths = [path for path in _paths(arguments) if path]
+    whole = len(paths) == 1
+    directory = _directory(arguments)
+    shown = (
+        _part(joined(directory, path), arguments) if whole else FileText(joined(directory, path)) for path in paths
+    )
+    return Reading(tuple(shown), by_command=False)
+
+
+def _reads_files(tool: str, arguments: Mapping[str, Value]) -> bool:
+    """Whether the tool's name, or the mode it is asked for, says that it reads files."""
+    modes = [mode.lower() for key in _MODES if isinstance(mode := arguments.get(key), str)]
+    if any(mode in _READING for mode in modes):
+        return True
+    words = {word.lower() for word in _WORDS.findall(tool)}
+    if (
+        words & _CHANGING
+        or any(mode in _CHANGING for mode in modes)
+        or any(key in arguments for key in COMMAND_ARGUMENTS)
+    ):
+        return False
+    return bool(words & _READING) or bool(words & _FETCHING and words & _FILES)
+
+
+def _paths(arguments: Mapping[str, Value]) -> list[str]:
+    """The paths among the arguments: by their names, else whatever is a SKILL.md."""
+    named = [value for key, value in arguments.items() if key.replace("_", "").replace("-", "").lower() in _PATHS]
+    found = [cleaned(text) for text in _texts(named)]
+    return found or [cleaned(text) for text in _texts(tuple(arguments.values())) if is_skill_file(cleaned(text))]
+
+
+def _texts(values: Sequence[Value], depth: int = 3) -> Iterator[str]:
+    """All texts in arguments, also in lists and objects in them."""
+    for value in values:
+        if isinstance(value, str):
+            yield value
+        elif depth:
+            inner = as_mapping(value)
+            yield from _texts(tuple(inner.values()) if inner is not None else tuple(as_list(value) or ()), depth - 1)
+
+
+def _part(path: str, arguments: Mapping[str, Value]) -> FileText:
+    """The part of a file that the arguments ask for."""
+    lines = as_list(arguments.get("view_range"))
+    if lines is not None and len(lines) == 2 and isinstance(lines[0], int) and isinstance(lines[1], int):
+        return FileText(path, lines[0], lines[1] if lines[1] > 0 else None)
+    first = max(_integer(arguments, _FIRST_LINE) or 1, 1)
+    limit, last = _integer(arguments, _LIMIT), _integer(arguments, _LAST_LINE)
+    if last is None and limit is not None and limit > 0:
+        last = first + limit - 1
+    return FileText(path, first, last if last is not None and last > 0 else None)
+
+
+def _integer(arguments: Mapping[str, Value], keys: Sequence[str]) -> int | None:
+    return next((found for key in keys if (found := integer(arguments, key)) is not None), None)
+
+
+def _by_shell(tool: str, arguments: Mapping[str, Value]) -> Reading | None:
+    """Any tool with a command among its arguments is a shell."""
+    value = next((arguments[key] for key in COMMAND_ARGUMENTS if key in arguments), None)
+    if value is None and {word.lower() for word in _WORDS.findall(tool)} & _SHELLS:
+        value = next((text for text in _texts(tuple(arguments.values())) if "skill.md" in text.lower()), None)
+    return None if value is None else Reading(_printed(value, _directory(arguments)), by_command=True)
+
+
+def _printed(command: Value, directory: str) -> tuple[Printed, ...]:
+    """What a command prints: a text, the words of one command, or a list of commands."""
     if isinstance(command, str):
-        words = _words(command)
-    else:
-        words = [word for word in as_list(command) or () if isinstance(word, str)]
-    script = _script_of(words)
-    if script is not None:
-        words = _words(script)
-    before_documents = list(takewhile(lambda word: word not in {"<<", "<<-"}, words))  # what follows is their text
-    return next((path for part in _segments(before_documents) if (path := _printed(part)) is not None), None)
+        return printed(command, directory)
+    items = as_list(command) or ()
+    words = [item for item in items if isinstance(item, str)]
+    if len(words) == len(items) and words and (" " not in words[0]) and _is_one_command(words):
+        return printed_by_words(words, directory)
+    return printed("\n".join(_texts(items)), directory)
 
 
-def _words(command: str) -> list[str]:
-    """Shell words and operators; none when quotes do not match or no SKILL.md is mentioned."""
-    if len(command) > MAX_COMMAND or "skill.md" not in command.lower():
-        return []
-    lexer = shlex.shlex(command, posix=True, punctuation_chars="();<>|&\n")
-    lexer.whitespace = " \t\r"
-    lexer.whitespace_split = True
-    lexer.commenters = ""
-    try:
-        return list(lexer)
-    except ValueError:
-        return []
+def _is_one_command(words: Sequence[str]) -> bool:
+    return any(is_skill_file(word) for word in words) or any(word.lower().startswith(("-", "/c")) for word in words[1:])
 
 
-def _script_of(words: Sequence[str]) -> str | None:
-    """The script of `bash -lc '...'`."""
-    if not words or _basename(words[0]) not in _SHELLS:
-        return None
-    for option, argument in pairwise(words[1:]):
-        if option.startswith("-") and not option.startswith("--") and option.endswith("c"):
-            return argument
-    return None
+def _directory(arguments: Mapping[str, Value]) -> str:
+    return next((text for key in DIRECTORY_ARGUMENTS if isinstance(text := arguments.get(key), str)), "")
 
 
-def _segments(words: Sequence[str]) -> Iterator[list[str]]:
-    """Simple commands, each without its operators."""
-    segment: list[str] = []
-    for word in words:
-        if word in _SEPARATORS or (word and set(word) <= set(";|&()\n")):
-            yield segment
-            segment = []
-        else:
-            segment.append(word)
-    yield segment
-
-
-def _printed(segment: Sequence[str]) -> str | None:
-    """The SKILL.md that one simple command prints."""
-    words = list(segment)
-    while words and (words[0] in _WRAPPERS or _ASSIGNMENT.match(words[0])):
-        words.pop(0)
-    if not words or _basename(words[0]) not in READ_VERBS:
-        return None
-    if _basename(words[0]) == "sed" and any(word.startswith(("-i", "--in-place")) for word in words):
-        return None
-    inputs = words[1 : next((at for at, word in enumerate(words) if word.startswith(">")), len(words))]
-    return next((word for word in inputs if is_skill_file(word)), None)
-
-
-def _basename(word: str) -> str:
-    return word.replace("\\", "/").rpartition("/")[2].lower().removesuffix(".exe")
+def _from_text(tool: str, text: str) -> Mapping[str, Value]:
+    """Arguments that were recorded as a bare value or as JSON that was cut."""
+    if text.lstrip().startswith("{"):
+        return {match[1]: match[2].replace('\\"', '"').replace("\\\\", "\\") for match in _CUT_PATH.finditer(text)}
+    shell = {word.lower() for word in _WORDS.findall(tool)} & _SHELLS
+    return {"command" if shell else "path": text}

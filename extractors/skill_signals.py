@@ -14,10 +14,10 @@ from dataclasses import replace
 from typing import Final
 
 from extractors.attributes import as_mapping, json_text, parse_json
-from extractors.skill_files import file_read, name_of_file, without_line_numbers
+from extractors.skill_files import reading
+from extractors.skill_loads import FileLoad, Pages, file_loads
 from extractors.skills import LoadedBy, LoadOutcome, Skill, SkillInvocation
 from extractors.spans import Value
-from extractors.tool_output import printed
 from extractors.trajectory import CallOutcome, ToolCall
 
 SKILL_TOOLS: Final[Mapping[str, str]] = {
@@ -41,8 +41,11 @@ RESOURCE_TOOLS: Final = frozenset(
 CATALOG_TOOLS: Final = ("list_skills", "search_skills")
 
 TRAILER_HEADS: Final = (
-    *("Location:", "Allowed tools:", "Compatibility:", "Available resources:"),
-    "This skill is located at ",
+    "Location:",
+    "Allowed tools:",
+    "Compatibility:",
+    "Available resources:",
+    "This skill is located at",
 )
 """How a harness's own lines begin, after a rule at the end of a skill's text."""
 
@@ -272,49 +275,75 @@ def _with_refusal(call: ToolCall) -> ToolCall:
 
 
 def invocations(
-    calls: Iterable[ToolCall], declared: Mapping[str, Skill | None] | None = None, *, only_by_file: bool = False
+    calls: Iterable[ToolCall],
+    declared: Mapping[str, Skill | None] | None = None,
+    *,
+    only_by_file: bool = True,
 ) -> tuple[SkillInvocation, ...]:
     """Every attempt to load a skill among these calls, in their order.
 
     `declared` maps `ToolCall.anchor.ref` → the skill that `gen_ai.skill.*` attributes name there, for tools that
     this module does not know; None: they say that the call works with a skill's files and loads no skill.
-    `only_by_file`: the harness has no other way to load a skill than reading its file, so that a read that failed is
-    a refused attempt.
+    A command may read several skills. Pages of one file, read in one turn, are one attempt. A read that failed is a
+    refused attempt whatever the harness; `only_by_file` no longer changes that and is about to go.
     """
     known = declared or {}
-    found = (_attempt(call, known, only_by_file) for call in calls)
-    return tuple(attempt for attempt in found if attempt is not None)
+    found: list[SkillInvocation | tuple[ToolCall, Pages]] = []
+    latest: dict[tuple[str, str, int], Pages] = {}
+    for call in calls:
+        by_tool = _by_known_tool(call, known)
+        if by_tool is not None:
+            found.append(by_tool)
+        for load in _by_files(call) if by_tool is None else ():
+            key = (load.path.casefold(), call.agent, call.turn)
+            if key in latest and latest[key].goes_on_with(load):
+                latest[key].add(load)
+            else:
+                latest[key] = Pages(load)
+                found.append((call, latest[key]))
+    return tuple(_of_file(one[0], one[1].load) if isinstance(one, tuple) else one for one in found)
 
 
-def _attempt(call: ToolCall, declared: Mapping[str, Skill | None], only_by_file: bool) -> SkillInvocation | None:
+def invocation(call: ToolCall, declared: Skill | None = None) -> SkillInvocation | None:
+    """The attempt that this call is, by a skill tool or by reading a SKILL.md, the first if it reads several; None
+    when it is neither."""
     ref = call.anchor.ref
-    if ref in declared and declared[ref] is None:
-        return _by_reading(call, only_by_file)
-    return invocation(call, declared.get(ref), only_by_file=only_by_file)
+    return next(iter(invocations([call], {} if declared is None else {ref: declared})), None)
 
 
-def invocation(call: ToolCall, declared: Skill | None = None, *, only_by_file: bool = False) -> SkillInvocation | None:
-    """The attempt that this call is, by a skill tool or by reading a SKILL.md; None when it is neither."""
-    if skill_argument(call.name) is not None or (declared is not None and call.name not in RESOURCE_TOOLS):
-        return _by_tool(call, declared)
-    return _by_reading(call, only_by_file)
-
-
-def _by_reading(call: ToolCall, only_by_file: bool) -> SkillInvocation | None:
-    path = file_read(call.name, call.arguments)
-    if path is None:
+def _by_known_tool(call: ToolCall, declared: Mapping[str, Skill | None]) -> SkillInvocation | None:
+    """The attempt by a tool made for skills, or by one that declares the skill it loads."""
+    skill = declared.get(call.anchor.ref)
+    if skill is None and call.anchor.ref in declared:
         return None
-    attempt = _by_file(call, path)
-    return _without_file(call, path) if attempt is None and only_by_file else attempt
+    if skill_argument(call.name) is not None or (skill is not None and call.name not in RESOURCE_TOOLS):
+        return _by_tool(call, skill)
+    return None
 
 
-def _without_file(call: ToolCall, path: str) -> SkillInvocation | None:
-    """The attempt of a read that gave no text, under the name of the directory."""
-    outcome, name = _LOAD_OUTCOMES[call.outcome], name_of_file(path, "")
-    if name is None:
-        return None
-    attempt = SkillInvocation(name, outcome, call.anchor, call.agent, LoadedBy.FILE, call.call_id, source=path)
-    return replace(attempt, refusal=_refusal_of(call, name)) if outcome is LoadOutcome.REFUSED else attempt
+def _by_files(call: ToolCall) -> tuple[FileLoad, ...]:
+    """What came of each SKILL.md that the call reads."""
+    if call.name in RESOURCE_TOOLS:
+        return ()
+    found = reading(call.name, call.arguments, call.arguments_text)
+    return file_loads(found, call) if found is not None else ()
+
+
+def _of_file(call: ToolCall, load: FileLoad) -> SkillInvocation:
+    """The attempt that reading a file is. Only the whole text is the skill's version."""
+    body = load.body.strip() if load.body is not None else None
+    return SkillInvocation(
+        load.name,
+        load.outcome,
+        call.anchor,
+        call.agent,
+        LoadedBy.FILE,
+        call.call_id,
+        load.refusal,
+        body,
+        body_hash(body) if body is not None and load.whole else None,
+        load.path,
+    )
 
 
 def _by_tool(call: ToolCall, declared: Skill | None) -> SkillInvocation:
@@ -346,21 +375,6 @@ def _refusal_of(call: ToolCall, name: str | None) -> str | None:
     texts = [text for text in (call.result, call.error) if text is not None]
     told = next((refusal for text in texts if (refusal := refusal_in(text, name)) is not None), None)
     return told if told is not None else next(iter(reversed(texts)), None)
-
-
-def _by_file(call: ToolCall, path: str) -> SkillInvocation | None:
-    """A read that failed or gave nothing loaded no skill: the agent only looked for a file."""
-    if call.outcome is not CallOutcome.OK or not call.result or not call.result.strip():
-        return None
-    text = printed(payload(call.result, bare=call.result))
-    if text is None:
-        return None
-    body = without_line_numbers(text).strip()
-    name = name_of_file(path, body)
-    if name is None:
-        return None
-    attempt = SkillInvocation(name, LoadOutcome.LOADED, call.anchor, call.agent, LoadedBy.FILE, call.call_id)
-    return replace(with_body(attempt, body), source=path)
 
 
 def with_body(attempt: SkillInvocation, body: str | None) -> SkillInvocation:

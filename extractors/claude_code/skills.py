@@ -16,15 +16,15 @@ from dataclasses import replace
 from typing import Final
 
 from extractors import attributes as attrs
+from extractors import skill_signals
 from extractors.claude_code.bodies import Bodies
 from extractors.claude_code.calls import Call
 from extractors.claude_code.requests import Request
 from extractors.claude_code.telemetry import Telemetry
-from extractors.skill_files import file_read, name_of_file
-from extractors.skill_signals import invocation, with_body
+from extractors.skill_signals import with_body
 from extractors.skills import LoadedBy, LoadOutcome, SkillInvocation
 from extractors.spans import LogRecord
-from extractors.trajectory import ROOT_AGENT, CallOutcome, ToolCall
+from extractors.trajectory import ROOT_AGENT
 from extractors.tree import record_anchor
 
 PLACEHOLDERS: Final = frozenset({"custom_skill", "third-party", "third_party_skill"})
@@ -43,11 +43,11 @@ def invocations(
     by_call = _matched(found, made, [record for record in activated if _trigger(record) != BY_PERSON])
     of_calls = {call.call.call_id: record for record, call in by_call if call is not None}
     attempts: list[tuple[int, int, SkillInvocation]] = []
-    for call in made:
-        attempt = _attempt(call.call)
-        if attempt is not None:
-            record = of_calls.get(call.call.call_id)
-            attempts.append((call.order_ns, call.call.turn, _completed(attempt, record, texts)))
+    by_anchor = {call.call.anchor: call for call in made}
+    for attempt in skill_signals.invocations([call.call for call in made]):
+        call = by_anchor[attempt.anchor]
+        record = of_calls.get(attempt.call_id)
+        attempts.append((call.order_ns, call.call.turn, _completed(attempt, record, texts)))
     loose = [(record, LoadedBy.TOOL) for record, call in by_call if call is None]
     for record, how in [*loose, *((record, LoadedBy.USER) for record in by_person)]:
         attempts.append((record.time_ns, found.turn_of_record(record), _from_record(found, record, how, texts)))
@@ -63,18 +63,6 @@ def skill_versions(attempts: Sequence[SkillInvocation]) -> Mapping[str, str] | N
     """Skill name → body hash of its latest load; None when no body was recorded."""
     versions = {attempt.name: attempt.body_hash for attempt in attempts if attempt.name and attempt.body_hash}
     return versions or None
-
-
-def _attempt(call: ToolCall) -> SkillInvocation | None:
-    """The attempt that this call is. A SKILL.md was read also where only the success of reading was recorded."""
-    attempt = invocation(call)
-    if attempt is not None or call.outcome is not CallOutcome.OK or call.result is not None:
-        return attempt
-    path = file_read(call.name, call.arguments)
-    name = name_of_file(path, "") if path is not None else None
-    if name is None:
-        return None
-    return SkillInvocation(name, LoadOutcome.LOADED, call.anchor, call.agent, LoadedBy.FILE, call.call_id, source=path)
 
 
 def _silent_skill_turns(found: Telemetry, made: Sequence[Call], silent: Sequence[Request]) -> Iterator[Request]:

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from extractors.skill_files import file_read, name_of_file, without_line_numbers
+from extractors.skill_files import file_read, name_of_file
 from extractors.spans import Value
+from extractors.tool_output import without_line_numbers
 
 READS = [
     "cat skills/brew/SKILL.md",
@@ -11,7 +12,6 @@ READS = [
     "sudo cat skills/brew/SKILL.md",
     "LANG=C cat skills/brew/SKILL.md",
     "bash -lc 'cat skills/brew/SKILL.md'",
-    "cd /srv && cat skills/brew/SKILL.md",
     "cat skills/brew/SKILL.md | head -n 30",
     "cat skills/brew/SKILL.md 2>/dev/null",
     "echo start > log; cat skills/brew/SKILL.md",
@@ -42,6 +42,20 @@ def test_a_command_that_prints_the_file_reads_it(command: str) -> None:
 @pytest.mark.parametrize("command", OTHERS)
 def test_a_command_that_does_something_else_with_the_file_is_no_read(command: str) -> None:
     assert file_read("bash", {"command": command}) is None
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"cmd": "cd /srv/brew && cat SKILL.md steep.md"},
+        {"cmd": "cd /srv; cd -P brew/; cat SKILL.md"},
+        {"cmd": "cat SKILL.md", "workdir": "/srv/brew"},
+        {"cmd": "cd brew && cat SKILL.md", "workdir": "/srv"},
+        {"cmd": "cat /srv/brew/SKILL.md", "workdir": "/tmp"},
+    ],
+)
+def test_a_relative_path_is_seen_from_the_directory_that_the_command_works_in(arguments: dict[str, Value]) -> None:
+    assert file_read("exec_command", arguments) == "/srv/brew/SKILL.md"
 
 
 def test_a_path_with_blanks_is_read_when_quoted() -> None:

@@ -223,7 +223,21 @@ def test_reading_a_skill_file_loads_the_skill() -> None:
 
 
 @pytest.mark.parametrize(
-    ("result", "outcome"), [(None, CallOutcome.OK), (" ", CallOutcome.OK), ("no such file", CallOutcome.FAILED)]
+    ("result", "outcome", "refusal"),
+    [
+        (" ", CallOutcome.OK, ""),
+        ("no such file", CallOutcome.FAILED, "no such file"),
+        (None, CallOutcome.REFUSED, None),
+    ],
 )
-def test_a_read_that_gave_no_text_loads_nothing(result: str | None, outcome: CallOutcome) -> None:
-    assert signals.invocations([call("read_file", {"path": "/s/tea/SKILL.md"}, result, outcome)]) == ()
+def test_a_file_that_could_not_be_read_is_a_refused_skill(
+    result: str | None, outcome: CallOutcome, refusal: str | None
+) -> None:
+    (attempt,) = signals.invocations([call("read_file", {"path": "/s/tea/SKILL.md"}, result, outcome)])
+    assert (attempt.name, attempt.outcome, attempt.refusal) == ("tea", LoadOutcome.REFUSED, refusal)
+    assert attempt.body is None
+
+
+def test_a_file_whose_text_was_not_recorded_was_loaded_all_the_same() -> None:
+    (attempt,) = signals.invocations([call("read_file", {"path": "/s/tea/SKILL.md"})])
+    assert (attempt.name, attempt.outcome, attempt.body) == ("tea", LoadOutcome.LOADED, None)
