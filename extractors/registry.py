@@ -8,6 +8,7 @@ from typing import Protocol
 
 from extractors.conventions import genai, openinference
 from extractors.harnesses import (
+    agent_framework,
     claude_agent_sdk,
     claude_code,
     codex,
@@ -17,6 +18,7 @@ from extractors.harnesses import (
     langchain,
     openai_agents,
     openhands,
+    pydantic_ai,
     smolagents,
     strands,
 )
@@ -44,6 +46,7 @@ class Extractor(Protocol):
 
 
 HARNESSES: tuple[Extractor, ...] = (
+    agent_framework,
     claude_agent_sdk,
     claude_code,
     codex,
@@ -53,6 +56,7 @@ HARNESSES: tuple[Extractor, ...] = (
     langchain,
     openai_agents,
     openhands,
+    pydantic_ai,
     smolagents,
     strands,
 )
