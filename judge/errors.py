@@ -13,11 +13,17 @@ class JudgeError(Exception):
 
 
 class JudgeUnavailable(JudgeError):
-    """Overloaded, slow, unreachable: ask again, not before `retry_after_s` seconds."""
+    """Overloaded, slow, unreachable: ask again, not before `retry_after_s` seconds.
 
-    def __init__(self, reason: str, detail: str, retry_after_s: float | None = None) -> None:
+    `perhaps_billed`: we gave up waiting, and the service may have done the work all the same.
+    """
+
+    def __init__(
+        self, reason: str, detail: str, retry_after_s: float | None = None, *, perhaps_billed: bool = False
+    ) -> None:
         super().__init__(reason, detail)
         self.retry_after_s = retry_after_s
+        self.perhaps_billed = perhaps_billed
 
 
 class JudgeDeclined(JudgeError):
