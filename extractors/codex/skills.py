@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from typing_extensions import TypeIs
+
 from extractors import attributes as attrs
 from extractors import skill_signals
 from extractors.codex.calls import Call
@@ -37,19 +39,43 @@ def invocations(found: Telemetry, made: Sequence[Call]) -> tuple[tuple[SkillInvo
     """Every attempt to load a skill once, in time order, and remarks on uses of skills that are no load."""
     events = found.named(EVENT)
     matches = _matched(found, events, made)
-    by_call = {id(call): record for record, call in matches if call is not None}
+    announced = {call.call.anchor.ref: record for record, call in matches if call is not None}
+    reads = skill_signals.invocations(call.call for call in made)
+    counts = Counter(read.anchor.ref for read in reads)
+    times = {call.call.anchor.ref: call.order_ns for call in made}
+    cut = {call.call.anchor.ref for call in made if call.is_cut}
     attempts: list[tuple[int, SkillInvocation]] = []
-    notes: list[str] = []
-    for call in made:
-        event = by_call.get(id(call))
-        own = _by_call(call, event)
-        attempts += [(call.order_ns, attempt) for attempt in own]
-        if event is not None and not own:
-            notes.append(f"skill {_name(event)}: a file of it was run or read, its instructions were not")
+    for read in reads:
+        ref = read.anchor.ref
+        told = _name(announced[ref]) if counts[ref] == 1 and ref in announced else None
+        # The version of a text of which only the beginning is known is not known.
+        version = None if ref in cut else read.body_hash
+        attempts.append((times[ref], replace(read, name=told or read.name, body_hash=version)))
+    attempts += [(call.order_ns, _unread(call, record)) for record, call in matches if _hides_its_file(call, counts)]
     attempts += [(time_of(record), _from_event(found, record)) for record, call in matches if call is None]
     attempts += _silent_mentions(found, events)
     attempts.sort(key=lambda item: (item[0], item[1].anchor.ref, item[1].name or ""))
-    return tuple(attempt for _, attempt in attempts), tuple(notes)
+    return tuple(attempt for _, attempt in attempts), tuple(_remarks(matches, reads))
+
+
+def _hides_its_file(call: Call | None, counts: Mapping[str, int]) -> TypeIs[Call]:
+    """Whether the announced call may be a read though its arguments do not say so, since they were not recorded."""
+    return call is not None and call.call.arguments is None and not counts.get(call.call.anchor.ref)
+
+
+def _unread(call: Call, record: LogRecord) -> SkillInvocation:
+    outcome = _OUTCOMES[call.call.outcome]
+    refusal = call.call.error if outcome is LoadOutcome.REFUSED else None
+    where = (call.call.anchor, call.call.agent)
+    return SkillInvocation(_name(record), outcome, *where, LoadedBy.FILE, call.call.call_id, refusal=refusal)
+
+
+def _remarks(matches: Iterable[tuple[LogRecord, Call | None]], reads: Iterable[SkillInvocation]) -> Iterator[str]:
+    """Events whose call read no SKILL.md, for skills that nothing else in the session loaded."""
+    loaded = {read.name for read in reads}
+    for record, call in matches:
+        if call is not None and call.call.arguments is not None and _name(record) not in loaded:
+            yield f"skill {_name(record)}: a file of it was run or read, its instructions were not"
 
 
 def _matched(
@@ -107,28 +133,6 @@ def _may_follow(call: Call, time_ns: int) -> bool:
 def _arguments(call: Call) -> str:
     arguments = call.call.arguments
     return attrs.json_text(arguments) if arguments is not None else call.call.arguments_text or ""
-
-
-def _by_call(call: Call, event: LogRecord | None) -> tuple[SkillInvocation, ...]:
-    """The loads that this call is: it reads a SKILL.md, whether the event announced it or not.
-
-    What Codex announced and whose arguments cannot be read counts as such a call.
-    """
-    name = _name(event) if event is not None else None
-    attempts = skill_signals.invocations((call.call,), only_by_file=True)
-    if not attempts and event is not None and call.call.arguments is None:
-        attempts = (_announced(call, name),)
-    if len(attempts) == 1 and name is not None:
-        attempts = (replace(attempts[0], name=name),)
-    # The version of a text of which only the beginning is known is not known.
-    return tuple(replace(attempt, body_hash=None) for attempt in attempts) if call.is_cut else attempts
-
-
-def _announced(call: Call, name: str | None) -> SkillInvocation:
-    outcome = _OUTCOMES[call.call.outcome]
-    refusal = call.call.error if outcome is LoadOutcome.REFUSED else None
-    where = (call.call.anchor, call.call.agent)
-    return SkillInvocation(name, outcome, *where, LoadedBy.FILE, call.call.call_id, refusal=refusal)
 
 
 def _from_event(found: Telemetry, record: LogRecord) -> SkillInvocation:

@@ -46,7 +46,7 @@ def _call(found: Telemetry, parts: Parts) -> ToolCall:
         call_id=parts.call_id,
         arguments=arguments,
         arguments_text=attrs.as_text(parts.arguments) if arguments is None else None,
-        result=result,
+        result=result if outcome is CallOutcome.OK else None,
         error=error if outcome in {CallOutcome.FAILED, CallOutcome.REFUSED} else None,
         start_ns=start_ns,
         end_ns=end_ns,
