@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from extractors.conventions import genai, openinference
+from extractors.conventions import genai, openinference, traceloop
 from extractors.harnesses import (
     agent_framework,
     claude_agent_sdk,
@@ -16,6 +16,7 @@ from extractors.harnesses import (
     gemini_cli,
     google_adk,
     langchain,
+    langchain_traceloop,
     openai_agents,
     openhands,
     pydantic_ai,
@@ -54,6 +55,7 @@ HARNESSES: tuple[Extractor, ...] = (
     gemini_cli,
     google_adk,
     langchain,
+    langchain_traceloop,
     openai_agents,
     openhands,
     pydantic_ai,
@@ -62,7 +64,7 @@ HARNESSES: tuple[Extractor, ...] = (
 )
 """Exactly one may recognize a session, so their order never decides."""
 
-CONVENTIONS: tuple[Extractor, ...] = (openinference, genai)
+CONVENTIONS: tuple[Extractor, ...] = (traceloop, openinference, genai)
 """For what no harness claims, most specific first: here the first that recognizes the session wins."""
 
 

@@ -230,8 +230,12 @@ def refusal_in(text: str, name: str | None = None) -> str | None:
 
 
 def body_in(text: str) -> str | None:
-    """The skill's instructions in a tool's text, harness trailer removed; None when it holds none."""
+    """The skill's instructions in a tool's text, what the tool says before and after removed; None when it holds
+    none."""
     body = without_trailer(payload(text, bare="")).strip()
+    first, paragraph, rest = body.partition("\n\n")
+    if paragraph and is_acknowledgement(first):
+        body = rest.strip()
     return None if not body or is_acknowledgement(body) or is_refusal(body) else body
 
 

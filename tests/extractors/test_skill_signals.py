@@ -145,6 +145,10 @@ def test_a_harness_trailer_is_no_part_of_the_body() -> None:
     assert signals.body_in(BODY + "\n\n---\n\nNever boil twice.") == BODY + "\n\n---\n\nNever boil twice."
 
 
+def test_a_line_that_says_loaded_before_the_body_is_no_part_of_it() -> None:
+    assert signals.body_in(f"Loaded skill: brew\n\n{BODY}") == BODY
+
+
 @pytest.mark.parametrize(
     "text", ["", "Launching skill: brew", "Skill 'brew' activated (no instructions available)", '{"status": "loaded"}']
 )
