@@ -51,6 +51,7 @@ def question_row(pending: PendingQuestion) -> dict[str, Any]:
     """Everything but the number of its session."""
     return {
         "id": pending.id,
+        "evaluator": pending.question.evaluator,
         "high_risk": pending.question.high_risk,
         "asked": pending.asked,
         "next_ns": pending.next_ns,

@@ -6,27 +6,13 @@ and constraints that SQLite and PostgreSQL share are used.
 
 from __future__ import annotations
 
-from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    Column,
-    Float,
-    ForeignKey,
-    Index,
-    Integer,
-    MetaData,
-    Table,
-    Text,
-    UniqueConstraint,
-)
+from sqlalchemy import Boolean, Column, Float, ForeignKey, Index, Integer, Table, Text, UniqueConstraint
 
-SCHEMA_VERSION = 1
-"""Goes up with every change of the tables; see `sqlite.SqliteStore.open`."""
+from collector.store import judge_tables  # noqa: F401 - registers its tables with the metadata
+from collector.store.metadata import Instant, Number, metadata
 
-metadata = MetaData()
-
-_Number = BigInteger().with_variant(Integer, "sqlite")  # SQLite numbers rows by itself under this type only
-_Instant = BigInteger  # nanoseconds
+SCHEMA_VERSION = 2
+"""Goes up with every change of the tables, with a step in `migrations`; see `sqlite.SqliteStore.open`."""
 
 schema_version = Table(
     "schema_version",
@@ -37,11 +23,11 @@ schema_version = Table(
 sessions = Table(
     "sessions",
     metadata,
-    Column("number", _Number, primary_key=True),
+    Column("number", Number, primary_key=True),
     Column("tenant", Text, nullable=False),
     Column("session_id", Text, nullable=False),
     Column("revision", Integer, nullable=False),
-    Column("closed_ns", _Instant, nullable=False),
+    Column("closed_ns", Instant, nullable=False),
     Column("judged", Boolean, nullable=False),
     Column("harness", Text, nullable=False),
     Column("service", Text),
@@ -59,9 +45,9 @@ sessions = Table(
 verdicts = Table(
     "verdicts",
     metadata,
-    Column("number", _Number, primary_key=True),
+    Column("number", Number, primary_key=True),
     Column("id", Text, nullable=False, unique=True),
-    Column("session", _Number, ForeignKey("sessions.number", ondelete="CASCADE"), nullable=False),
+    Column("session", Number, ForeignKey("sessions.number", ondelete="CASCADE"), nullable=False),
     Column("evaluator", Text, nullable=False),
     Column("label", Text, nullable=False),
     Column("score", Float),
@@ -72,13 +58,14 @@ verdicts = Table(
 questions = Table(
     "questions",
     metadata,
-    Column("number", _Number, primary_key=True),
+    Column("number", Number, primary_key=True),
     Column("id", Text, nullable=False, unique=True),
-    Column("session", _Number, ForeignKey("sessions.number", ondelete="CASCADE"), nullable=False),
+    Column("session", Number, ForeignKey("sessions.number", ondelete="CASCADE"), nullable=False),
+    Column("evaluator", Text, nullable=False, server_default=""),
     Column("high_risk", Boolean, nullable=False),
     Column("asked", Integer, nullable=False),
-    Column("next_ns", _Instant, nullable=False),
-    Column("created_ns", _Instant, nullable=False),
+    Column("next_ns", Instant, nullable=False),
+    Column("created_ns", Instant, nullable=False),
     Column("record", Text, nullable=False),
     Index("questions_of_session", "session"),
     Index("questions_by_priority", "high_risk", "created_ns"),
@@ -87,12 +74,12 @@ questions = Table(
 outbox = Table(
     "outbox",
     metadata,
-    Column("number", _Number, primary_key=True),
+    Column("number", Number, primary_key=True),
     Column("exporter", Text, nullable=False),
-    Column("verdict", _Number, ForeignKey("verdicts.number", ondelete="CASCADE"), nullable=False),
+    Column("verdict", Number, ForeignKey("verdicts.number", ondelete="CASCADE"), nullable=False),
     Column("attempts", Integer, nullable=False),
-    Column("next_ns", _Instant, nullable=False),
-    Column("created_ns", _Instant, nullable=False),
+    Column("next_ns", Instant, nullable=False),
+    Column("created_ns", Instant, nullable=False),
     UniqueConstraint("exporter", "verdict"),
     Index("outbox_of_verdict", "verdict"),
     Index("outbox_by_age", "exporter", "number"),

@@ -7,7 +7,7 @@ kernel. Statements are SQLAlchemy Core and use what SQLite and PostgreSQL share.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,8 +19,9 @@ from collector.store import statements
 from collector.store.records import CLOSED_SESSION, JUDGED, PENDING_QUESTION
 from collector.store.rows import question_row, session_row, verdict_row
 from collector.store.schema import SCHEMA_VERSION, outbox, questions, schema_version, sessions, verdicts
+from collector.store.sql_ledger import SqlLedger
 from collector.store.sqlite_file import create_tables, engine, give_space_back, require_version, translated, unavailable
-from collector.store.store import ClosedSession, OutboxItem, PendingQuestion, SessionFilter, SessionSummary
+from collector.store.store import ClosedSession, Held, OutboxItem, PendingQuestion, SessionFilter, SessionSummary
 from collector.store.writer import GroupWriter
 from judge.verdict import Judged, SessionRef
 
@@ -36,6 +37,7 @@ class SqliteStore:
         self._reading = reading
         self._writing = writing
         self._writer = GroupWriter(writing, lambda error: unavailable(path, error)) if writing else None
+        self.ledger = SqlLedger(self._read, self._write)
 
     @classmethod
     def open(cls, path: Path, *, read_only: bool = False, busy_timeout_s: float = 5.0) -> SqliteStore:
@@ -74,13 +76,16 @@ class SqliteStore:
         statement = update(questions).where(questions.c.id == question_id).values(asked=asked, next_ns=next_ns)
         await self._write(lambda to: to.execute(statement))
 
-    async def due_questions(self, now_ns: int, limit: int) -> list[PendingQuestion]:
-        statement = (
-            select(questions.c.record, questions.c.asked, questions.c.next_ns)
-            .where(questions.c.next_ns <= now_ns)
-            .order_by(questions.c.high_risk.desc(), questions.c.created_ns, questions.c.number)
-            .limit(limit)
-        )
+    async def due_questions(
+        self, now_ns: int, limit: int, *, held: Sequence[Held] = (), but_not: Collection[str] = ()
+    ) -> list[PendingQuestion]:
+        return await self._questions(statements.due(now_ns, limit, held, but_not))
+
+    async def old_questions(self, before_ns: int, limit: int, but_not: Collection[str] = ()) -> list[PendingQuestion]:
+        oldest = statements.waiting(but_not).where(questions.c.created_ns < before_ns)
+        return await self._questions(oldest.order_by(questions.c.created_ns, questions.c.number).limit(limit))
+
+    async def _questions(self, statement: Select[Any]) -> list[PendingQuestion]:
         return [
             replace(PENDING_QUESTION.load(record), asked=asked, next_ns=next_ns)
             for record, asked, next_ns in await self._rows(statement)

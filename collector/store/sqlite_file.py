@@ -8,11 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
-from sqlalchemy import Connection, Engine, QueuePool, create_engine, event, insert, inspect, select
+from sqlalchemy import Connection, Engine, QueuePool, create_engine, event, insert, inspect, select, update
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from collector.errors import StoreUnavailable
-from collector.store.schema import SCHEMA_VERSION, metadata, schema_version
+from collector.store.metadata import metadata
+from collector.store.migrations import MIGRATIONS
+from collector.store.schema import SCHEMA_VERSION, schema_version
 
 _FREED_PAGES = 2_000  # at a time, so that no purge holds up the writer for long
 _WAL_LIMIT_BYTES = 64 * 1024 * 1024  # a burst must not leave a huge log file behind
@@ -51,12 +53,22 @@ def engine(path: Path, mode: Literal["ro", "rw"], busy_timeout_s: float) -> Engi
 
 
 def create_tables(path: Path, connection: Connection) -> None:
-    """Make the tables in an empty file; leave those of this version alone; raise for a newer one."""
+    """Make the tables in an empty file; bring those of an older version up to this one, all in the caller's
+    transaction; raise for a newer one."""
     if inspect(connection).has_table(schema_version.name):
+        _migrate(connection)
         require_version(path, connection)
         return
     metadata.create_all(connection)
     connection.execute(insert(schema_version).values(version=SCHEMA_VERSION))
+
+
+def _migrate(connection: Connection) -> None:
+    version = connection.scalar(select(schema_version.c.version))
+    while version is not None and (step := MIGRATIONS.get(version)):
+        step(connection)
+        version += 1
+        connection.execute(update(schema_version).values(version=version))
 
 
 def require_version(path: Path, connection: Connection) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, delete, exists, func, literal, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, delete, exists, func, literal, not_, or_, select, true
 from sqlalchemy.dialects.sqlite import insert  # postgresql.insert has the same methods
 
+from collector.store.judge_tables import batch_items
 from collector.store.schema import outbox, questions, sessions, verdicts
-from collector.store.store import PASSING_SCORE, SessionFilter
+from collector.store.store import PASSING_SCORE, Held, SessionFilter
 from judge.verdict import SessionRef
 
 _Row = dict[str, Any]
@@ -61,6 +62,27 @@ def _add_verdicts(
         )
         columns = [outbox.c.exporter, outbox.c.verdict, outbox.c.attempts, outbox.c.next_ns, outbox.c.created_ns]
         connection.execute(insert(outbox).from_select(columns, queued_rows).on_conflict_do_nothing())
+
+
+def waiting(but_not: Collection[str]) -> Select[tuple[str, int, int]]:
+    """record, asked and next_ns of questions that may be taken up."""
+    on_its_way = exists().where(batch_items.c.question == questions.c.number)
+    columns = select(questions.c.record, questions.c.asked, questions.c.next_ns)
+    return columns.where(not_(on_its_way), questions.c.id.not_in(but_not))
+
+
+def due(now_ns: int, limit: int, held: Sequence[Held], but_not: Collection[str]) -> Select[tuple[str, int, int]]:
+    return (
+        waiting(but_not)
+        .where(questions.c.next_ns <= now_ns, *(not_(_is_held(hold)) for hold in held))
+        .order_by(questions.c.high_risk.desc(), questions.c.created_ns, questions.c.number)
+        .limit(limit)
+    )
+
+
+def _is_held(hold: Held) -> ColumnElement[bool]:
+    ours = true() if hold.evaluator is None else questions.c.evaluator == hold.evaluator
+    return ours if hold.high_risk else ours & not_(questions.c.high_risk)
 
 
 def queued(exporter: str, verdict_ids: Sequence[str]) -> ColumnElement[bool]:

@@ -6,10 +6,11 @@ hashes of the work (see `judge.verdict.verdict_id`), and the first write wins.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from collector.store.ledger import Ledger
 from extractors.trajectory import Trajectory
 from judge.question import Question
 from judge.verdict import Judged, SessionRef
@@ -42,6 +43,15 @@ class PendingQuestion:
     asked: int = 0
     next_ns: int = 0
     created_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Questions not to be asked just now: those of one evaluator (None: of all), and with `high_risk` those of high
+    risk too."""
+
+    evaluator: str | None
+    high_risk: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +105,10 @@ class SessionFilter:
 class Store(Protocol):
     """Implemented by `sqlite.SqliteStore`; `tests/contracts/store.py` states what any store does."""
 
+    @property
+    def ledger(self) -> Ledger:
+        """What was asked of the judge, in the same file: its changes and the store's see each other."""
+
     async def finish(
         self,
         session: ClosedSession,
@@ -112,8 +126,15 @@ class Store(Protocol):
     async def postpone_question(self, question_id: str, asked: int, next_ns: int) -> None:
         """Ask again at `next_ns`."""
 
-    async def due_questions(self, now_ns: int, limit: int) -> list[PendingQuestion]:
-        """Questions whose time has come: high risk first, then oldest."""
+    async def due_questions(
+        self, now_ns: int, limit: int, *, held: Sequence[Held] = (), but_not: Collection[str] = ()
+    ) -> list[PendingQuestion]:
+        """Questions whose time has come: high risk first, then oldest. Without those that are held, have one of the
+        ids in `but_not`, or are in a batch on its way."""
+
+    async def old_questions(self, before_ns: int, limit: int, but_not: Collection[str] = ()) -> list[PendingQuestion]:
+        """Questions that came before this moment, oldest first, whether due or not; others are left out as by
+        `due_questions`."""
 
     async def pending_questions(self) -> int: ...
 

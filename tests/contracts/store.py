@@ -10,7 +10,7 @@ from typing import TypeAlias
 import pytest
 import pytest_asyncio
 
-from collector.store.store import SessionFilter, Store
+from collector.store.store import Held, SessionFilter, Store
 from extractors.anchors import Anchor
 from extractors.trajectory import CallOutcome, ToolCall
 from judge.verdict import NotApplicable, NotJudged, Outcome, Score, SessionRef
@@ -105,6 +105,23 @@ class StoreContract:
         await store.finish(closed(), [], [young, old, risky], [])
         assert await store.due_questions(NOW_NS, 10) == [risky, old, young]
         assert await store.due_questions(NOW_NS, 2) == [risky, old]
+
+    async def test_held_questions_are_passed_over_and_those_behind_them_come(self, store: Store) -> None:
+        plain, risky = pending(ref="plain"), pending(ref="risky", high_risk=True)
+        await store.finish(closed(), [], [plain, risky], [])
+        for evaluator in (None, "skill_selection"):
+            assert await store.due_questions(NOW_NS, 10, held=[Held(evaluator, high_risk=True)]) == []
+            assert await store.due_questions(NOW_NS, 10, held=[Held(evaluator, high_risk=False)]) == [risky]
+        assert await store.due_questions(NOW_NS, 10, held=[Held("another", high_risk=True)]) == [risky, plain]
+        assert await store.due_questions(NOW_NS, 1, but_not=[risky.id]) == [plain]
+
+    async def test_old_questions_are_found_whether_due_or_not(self, store: Store) -> None:
+        old, older = pending(ref="old", created_ns=NOW_NS - 1), pending(ref="older", created_ns=NOW_NS - 2)
+        await store.finish(closed(), [], [pending(ref="new"), old, older], [])
+        await store.postpone_question(older.id, 3, NOW_NS + 100)
+        found = [one.id for one in await store.old_questions(NOW_NS, 10)]
+        assert found == [older.id, old.id]
+        assert [one.id for one in await store.old_questions(NOW_NS, 10, [older.id])] == [old.id]
 
     async def test_a_postponed_question_waits_for_its_time_and_counts_its_attempts(self, store: Store) -> None:
         question = pending()

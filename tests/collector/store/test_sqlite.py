@@ -19,7 +19,7 @@ from sqlalchemy import event
 
 from collector.errors import StoreUnavailable
 from collector.store.sqlite import SqliteStore
-from collector.store.store import SessionFilter, Store
+from collector.store.store import Held, SessionFilter, Store
 from tests.contracts.store import Opener, StoreContract
 from tests.fakes.verdicts import NOW_NS, closed, judged, pending
 
@@ -65,8 +65,28 @@ async def test_a_file_of_a_newer_version_is_refused(path: Path, store: SqliteSto
         connection.execute("UPDATE schema_version SET version = 99")
     connection.close()
     for read_only in (False, True):
-        with pytest.raises(StoreUnavailable, match=r"a newer SpanJudge \(schema 99; this one reads 1\)"):
+        with pytest.raises(StoreUnavailable, match=r"a newer SpanJudge \(schema 99; this one reads 2\)"):
             SqliteStore.open(path, read_only=read_only)
+
+
+async def test_a_file_of_the_first_version_is_brought_up_to_date_with_all_it_holds(path: Path) -> None:
+    store = SqliteStore.open(path)
+    await store.finish(closed(), [judged()], [pending()], ["otlp"])
+    await store.close()
+    with sqlite3.connect(path) as connection:
+        for table in ("votes", "answers", "spending", "batch_items", "batches"):
+            connection.execute(f"DROP TABLE {table}")
+        connection.execute("ALTER TABLE questions DROP COLUMN evaluator")
+        connection.execute("UPDATE schema_version SET version = 1")
+    connection.close()
+    with pytest.raises(StoreUnavailable, match=r"an older SpanJudge \(schema 1; this one reads 2\)"):
+        SqliteStore.open(path, read_only=True)
+    again = SqliteStore.open(path)
+    assert await again.verdicts(closed().ref) == [judged(), pending().draft]
+    assert await again.due_questions(NOW_NS, 10, held=[Held("skill_selection", high_risk=True)]) == []
+    assert await again.due_questions(NOW_NS, 10) == [pending()]
+    assert await again.ledger.spent(NOW_NS) == []
+    await again.close()
 
 
 def test_reading_what_is_not_there_does_not_make_it(path: Path) -> None:

@@ -1,0 +1,54 @@
+"""The tables of what was asked of a judge: votes, answers to be used again, spending, batches on their way."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, Table, Text, UniqueConstraint
+
+from collector.store.metadata import Instant, Number, metadata
+
+votes = Table(
+    "votes",
+    metadata,
+    Column("number", Number, primary_key=True),
+    Column("question", Number, ForeignKey("questions.number", ondelete="CASCADE"), nullable=False),
+    Column("vote", Integer, nullable=False),
+    Column("record", Text, nullable=False),
+    UniqueConstraint("question", "vote"),
+)
+"""They go with their question: when it is settled, the verdict has what they said."""
+
+answers = Table(
+    "answers",
+    metadata,
+    Column("key", Text, primary_key=True),
+    Column("kept_ns", Instant, nullable=False),
+    Column("record", Text, nullable=False),
+    Index("answers_by_age", "kept_ns"),
+)
+
+spending = Table(
+    "spending",
+    metadata,
+    Column("hour_ns", Instant, primary_key=True, autoincrement=False),
+    Column("evaluator", Text, primary_key=True),
+    Column("tokens", BigInteger, nullable=False),
+    Column("nano_dollars", BigInteger, nullable=False),
+)
+
+batches = Table(
+    "batches",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("created_ns", Instant, nullable=False),
+)
+
+batch_items = Table(
+    "batch_items",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("batch", Text, ForeignKey("batches.id", ondelete="CASCADE"), nullable=False),
+    Column("question", Number, ForeignKey("questions.number", ondelete="CASCADE"), nullable=False),
+    Column("record", Text, nullable=False),
+    Index("batch_items_of_batch", "batch"),
+    Index("batch_items_of_question", "question"),
+)
