@@ -64,7 +64,7 @@ HARNESSES: tuple[Extractor, ...] = (
 )
 """Exactly one may recognize a session, so their order never decides."""
 
-CONVENTIONS: tuple[Extractor, ...] = (traceloop, openinference, genai)
+CONVENTIONS: tuple[Extractor, ...] = (openinference, traceloop, genai)
 """For what no harness claims, most specific first: here the first that recognizes the session wins."""
 
 
