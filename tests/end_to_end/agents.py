@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
@@ -14,18 +14,31 @@ SECOND_NS = 1_000_000_000
 _START_NS = 1_790_000_000 * SECOND_NS
 
 
-def tool_span(session: str, trace: int, number: int, tool: str = "look_up") -> Span:
+def tool_span(
+    session: str,
+    trace: int,
+    number: int,
+    tool: str = "look_up",
+    arguments: Mapping[str, object] | None = None,
+    result: str = "found",
+) -> Span:
     """One call of a tool, whose call id is the span's number."""
     start = _START_NS + number * SECOND_NS
     made = span(trace, number, start=start, session__id=session, gen_ai__operation__name="execute_tool")
     for key, value in {
         "gen_ai.tool.name": tool,
         "gen_ai.tool.call.id": f"call-{number}",
-        "gen_ai.tool.call.arguments": json.dumps({"item": number}),
-        "gen_ai.tool.call.result": "found",
+        "gen_ai.tool.call.arguments": json.dumps(arguments or {"item": number}),
+        "gen_ai.tool.call.result": result,
     }.items():
         made.attributes.add(key=key).value.string_value = value
     return made
+
+
+def skill_span(session: str, trace: int, number: int, skill: str) -> Span:
+    """A skill being loaded."""
+    body = f"# {skill}\n\nLook in the list of stock first, then answer with a number."
+    return tool_span(session, trace, number, "load_skill", {"skill_name": skill}, body)
 
 
 def chat_span(session: str, trace: int, number: int, ask: str, answer: str) -> Span:

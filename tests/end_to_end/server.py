@@ -39,7 +39,7 @@ def free_port() -> int:
         return port
 
 
-def wait_for(look: Callable[[], _Found], what: str, within_s: float = 15) -> _Found:
+def wait_for(look: Callable[[], _Found], what: str, within_s: float = 30) -> _Found:
     """The first true answer of `look`. Fails, naming `what` and the last answer, when there is none in time."""
     ends = time.monotonic() + within_s
     while not (found := look()):
@@ -97,8 +97,12 @@ class Server:
     def start(self) -> Server:
         """Start and wait until it is ready."""
         process = self.begin()
-        wait_for(lambda: self.readyz() == 200 or process.poll() is not None, "ready", within_s=20)
-        assert process.poll() is None, self.output()
+        try:
+            wait_for(lambda: self.readyz() == 200 or process.poll() is not None, "ready", within_s=60)
+            assert process.poll() is None, self.output()
+        except AssertionError:
+            self.kill()
+            raise
         return self
 
     @property
@@ -112,7 +116,7 @@ class Server:
             self._process.kill()
             self._process.wait()
 
-    def stop(self, within_s: float = 15) -> int:
+    def stop(self, within_s: float = 30) -> int:
         """As an orchestrator does; the exit code."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(within_s)
@@ -154,7 +158,7 @@ class Server:
                 request_serializer=lambda body: body,
                 response_deserializer=lambda body: body,
             )
-            yield lambda body: method(body, timeout=10, wait_for_ready=True)
+            yield lambda body: method(body, timeout=30, wait_for_ready=True)
 
     def send(self, body: bytes, signal: str = "traces") -> bytes:
         with self.exporting(signal) as export:
@@ -182,7 +186,7 @@ class Server:
 
         return asyncio.run(read())
 
-    def judged(self, session_id: str, count: int = 1, within_s: float = 15) -> ClosedSession:
+    def judged(self, session_id: str, count: int = 1, within_s: float = 30) -> ClosedSession:
         """Wait for this many closings of the session; the newest."""
 
         def enough() -> list[ClosedSession]:

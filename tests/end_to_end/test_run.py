@@ -16,7 +16,7 @@ from tests.end_to_end.server import Server, wait_for
 
 def _fails(server: Server) -> str:
     """Start it, expecting exit code 1; what it said."""
-    assert server.begin().wait(20) == 1
+    assert server.begin().wait(60) == 1
     return server.output()
 
 
@@ -141,7 +141,7 @@ def test_a_second_signal_ends_a_stop_that_takes_too_long(tmp_path: Path) -> None
         server.process.terminate()
         wait_for(lambda: "stopping" in server.output(), "stopping")
         server.process.terminate()
-        assert server.process.wait(10) != 0
+        assert server.process.wait(30) != 0
 
 
 def test_a_stop_keeps_to_its_deadline_when_the_exporter_is_away(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_a_stop_keeps_to_its_deadline_when_the_exporter_is_away(tmp_path: Path) 
     with Server(tmp_path, export=export, shutdown_seconds=3) as server:
         server.send(conversation("chat-1"))
         assert len(server.verdicts(server.judged("chat-1"))) > 1
-        assert server.stop(within_s=8) == 0
+        assert server.stop(within_s=20) == 0
         server.start()
         assert server.metric("export_pending", exporter="otlp") > 0
 
