@@ -185,8 +185,9 @@ def _parts(messages: Sequence[Value], kind: str) -> Iterator[tuple[_Place, _Part
 
 
 def _with_ids(messages: Sequence[Value], ids: _Ids) -> list[Value]:
+    """The messages with these ids. Another telling of the same request may have fewer messages."""
     changed = list(messages)
-    for at_message in {place[0] for place in ids}:
+    for at_message in {place[0] for place in ids if place[0] < len(messages)}:
         body = at.as_mapping(messages[at_message]) or {}
         parts = list(at.as_list(body.get("parts")) or ())
         for at_part, part in enumerate(parts):

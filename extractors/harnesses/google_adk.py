@@ -19,6 +19,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from extractors import attributes as at
+from extractors import skill_signals
 from extractors.conventions import genai
 from extractors.conventions.genai_spans import TOOL, operation
 from extractors.google_adk.call_ids import with_call_ids
@@ -27,6 +29,7 @@ from extractors.google_adk.lost_agents import with_lost_agents
 from extractors.google_adk.outcomes import settle_in
 from extractors.google_adk.streams import with_whole_answers
 from extractors.google_adk.turns import with_turns_as_agent
+from extractors.skills import Skill
 from extractors.spans import Session
 from extractors.trajectory import Trajectory
 from extractors.tree import tree_of
@@ -34,7 +37,18 @@ from extractors.tree import tree_of
 NAME: Final = "google_adk"
 SCOPE: Final = "gcp.vertex.agent"
 
-HABITS: Final = genai.Habits(NAME)
+
+def catalog(text: str) -> tuple[Skill, ...] | None:
+    """The skills that a prompt, `list_skills` or `search_skills` offers; the last returns a list of objects."""
+    document = at.as_mapping(at.parse_json(text)) if text.startswith("{") else None
+    listed = at.as_list(document.get("result")) if document is not None else None
+    if listed is None:
+        return skill_signals.catalog(text)
+    found = [(at.text(body, "name"), body) for one in listed if (body := at.as_mapping(one)) is not None]
+    return tuple(Skill(name, at.text(body, "description")) for name, body in found if name)
+
+
+HABITS: Final = genai.Habits(NAME, catalog=catalog)
 
 
 def recognizes(session: Session) -> bool:
