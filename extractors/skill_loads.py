@@ -12,7 +12,7 @@ from typing import Final
 from extractors.paths import is_pattern
 from extractors.shell.output import FileText
 from extractors.skill_files import Reading, frontmatter_name, name_of_file
-from extractors.skill_texts import SkillText, divided
+from extractors.skill_texts import SkillText, divided, in_order
 from extractors.skills import LoadOutcome
 from extractors.tool_output import Output, output_of, without_line_numbers
 from extractors.trajectory import CallOutcome, ToolCall
@@ -62,28 +62,34 @@ def file_loads(found: Reading, call: ToolCall) -> tuple[FileLoad, ...]:
     output = output_of(recorded)
     failed = output.failed or call.outcome is CallOutcome.FAILED
     texts = divided(found.shows, output.text) if found.by_command or len(found.shows) > 1 else _lone(found, output)
-    told = [_settled(text, output, failed=failed) for text in texts]
-    reason = _reason(call, output)
-    missing = [_load(one, LoadOutcome.REFUSED, reason) for one in asked if all(text.shown is not one for text in texts)]
-    return (*told, *(replace(load, refusal=load.refusal or reason) for load in missing))
+    shown = {id(text.shown) for text in texts}
+    reason = None if any(text.refusal is None for text in texts) else _reason(call, output)
+    missing = [SkillText(one, one.path) for one in asked if id(one) not in shown]
+    return tuple(
+        _settled(text, output, failed=failed)
+        if id(text.shown) in shown
+        else _load(text.shown, LoadOutcome.REFUSED, reason)
+        for text in in_order(found.shows, [*texts, *missing])
+    )
 
 
 def _lone(found: Reading, output: Output) -> tuple[SkillText, ...]:
     """A file tool's one file, unless nothing was shown."""
-    text = output.text
-    return (SkillText(found.skill_files[0], text, name=frontmatter_name(text.lstrip())),) if text.strip() else ()
+    text, file = output.text, found.skill_files[0]
+    return (SkillText(file, file.path, text, name=frontmatter_name(text.lstrip())),) if text.strip() else ()
 
 
 def _settled(text: SkillText, output: Output, *, failed: bool) -> FileLoad:
     """Loaded or refused. After a failure only a text that names its skill was certainly read."""
+    file = replace(text.shown, path=text.path)
     if text.refusal is not None:
-        return _load(text.shown, LoadOutcome.REFUSED, text.refusal)
+        return _load(file, LoadOutcome.REFUSED, text.refusal)
     shown = text.text.strip() if text.text is not None else None
     if text.name is None and (failed or (shown is not None and _is_failure(shown))):
-        return _load(text.shown, LoadOutcome.REFUSED, output.text.strip())
+        return _load(file, LoadOutcome.REFUSED, output.text.strip())
     if text.text is None:
-        return _load(text.shown, LoadOutcome.LOADED)
-    return _loaded(text.shown, without_line_numbers(text.text.removesuffix("\n")), text.name, output)
+        return _load(file, LoadOutcome.LOADED)
+    return _loaded(file, without_line_numbers(text.text.removesuffix("\n")), text.name, output)
 
 
 def _loaded(shown: FileText, body: str, name: str | None, output: Output) -> FileLoad:

@@ -7,17 +7,20 @@ frontmatter that a SKILL.md begins with. Where one cannot be told from what is a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Final
 
 from extractors.paths import directory_name, is_pattern, same_file
 from extractors.shell.output import FileText, OtherText, Printed
 from extractors.skill_files import frontmatter_name, is_skill_file
 
-_FRONTMATTER: Final = re.compile(r"^---[ \t]*\n(?=(?:(?!---)[^\n]*+\n){0,40}?name:[^\n]*+\n)", re.MULTILINE)
-_HEADING: Final = re.compile(r"^==> ([^\n]+) <==\n", re.MULTILINE)
+_FRONTMATTER: Final = re.compile(r"^---[ \t]*\n(?=(?:(?!---)[^\n]*+\n){0,40}?name:([^\n]*+)\n)", re.MULTILINE)
+_HEADING: Final = re.compile(
+    r"^(?:==> ([^\n]++)(?<= <==)|--- ([^\n]++)(?<= ---)|([^\n]*?SKILL\.md):)$", re.MULTILINE | re.IGNORECASE
+)
+_AFTER_HEADED: Final = re.compile(r"\n---(?: End of content ---)?\s*\Z")
 _FAILED_READ: Final = re.compile(
     r"(?:[\w./-]{1,80}: |\[bat error\]: )(?:line \d{1,9}: )?(?:can(?:no|')t (?:open|read|access) )?(?:file )?"
     r"['\"`\u2018]?([^\n]{1,1000}?)['\"\u2019]?(?: for reading)?"
@@ -28,12 +31,18 @@ _FAILED_SHELL: Final = re.compile(
 )
 
 
+MAX_TEXTS: Final = 256
+"""Frontmatters in one output that are told apart."""
+
+
 @dataclass(frozen=True, slots=True)
 class SkillText:
     """One SKILL.md in an output. `text` is None when it cannot be told from the rest, `refusal` is the line that says
-    it could not be read. `name` is what its frontmatter says."""
+    it could not be read. `name` is what its frontmatter says. `shown` is what the command shows: wildcards there may
+    stand for several files; `path` is this one's."""
 
     shown: FileText
+    path: str
     text: str | None = None
     refusal: str | None = None
     name: str | None = None
@@ -46,11 +55,16 @@ def divided(shows: Sequence[Printed], output: str) -> tuple[SkillText, ...]:
     the frontmatters.
     """
     output, refusals = _without_failures(shows, output)
-    refused = [SkillText(shown, refusal=line) for shown, line in refusals]
+    refused = [SkillText(shown, shown.path, refusal=line) for shown, line in refusals]
     left = [one for one in shows if all(one is not shown for shown, _ in refusals)]
     found = [text for part in _parts(left, output) for text in _texts(*part)]
+    return in_order(shows, [*refused, *found])
+
+
+def in_order(shows: Sequence[Printed], texts: Sequence[SkillText]) -> tuple[SkillText, ...]:
+    """The texts as the command shows them."""
     order = {id(shown): at for at, shown in enumerate(shows)}
-    return tuple(sorted([*refused, *found], key=lambda text: order[id(text.shown)]))
+    return tuple(sorted(texts, key=lambda text: order[id(text.shown)]))
 
 
 def _without_failures(shows: Sequence[Printed], output: str) -> tuple[str, list[tuple[FileText, str]]]:
@@ -79,10 +93,6 @@ def _path_of_failure(line: str) -> str | None:
 
 def _parts(shows: Sequence[Printed], output: str) -> Iterator[tuple[Sequence[Printed], str]]:
     """What is shown between two texts that are known, with that part of the output."""
-    by_heading = _by_headings(shows, output)
-    if by_heading is not None:
-        yield from by_heading
-        return
     waiting: list[Printed] = []
     for one in shows:
         known = one.text.strip() if isinstance(one, OtherText) and one.text is not None else ""
@@ -97,7 +107,10 @@ def _parts(shows: Sequence[Printed], output: str) -> Iterator[tuple[Sequence[Pri
 
 
 def _line_at(output: str, known: str) -> int:
-    """Where known text stands as lines of its own, -1 when nowhere."""
+    """Where known text stands as lines of its own, -1 when nowhere. A rule of dashes is taken for one only before
+    a frontmatter, since a frontmatter has such lines itself."""
+    if not known.strip("-"):
+        return output.find(f"\n{known}\n---\n") + 1 or -1
     at = output.find(known)
     while at >= 0:
         starts = at == 0 or output[at - 1] == "\n"
@@ -108,70 +121,103 @@ def _line_at(output: str, known: str) -> int:
     return -1
 
 
-def _by_headings(shows: Sequence[Printed], output: str) -> list[tuple[Sequence[Printed], str]] | None:
-    """The parts below `==> path <==`, when there is one for every file."""
+def _headed(shows: Sequence[Printed], output: str) -> list[SkillText]:
+    """The skills' files below lines like `==> path <==`, when every heading is one of the files; else none."""
     files = [one for one in shows if isinstance(one, FileText)]
-    marks = list(_HEADING.finditer(output))
-    if len(marks) < 2 or len(marks) != len(files):
-        return None
-    if not all(same_file(file.path, mark[1]) for file, mark in zip(files, marks, strict=True)):
-        return None
-    ends = [mark.start() for mark in marks[1:]] + [len(output)]
-    return [([file], output[mark.end() : end]) for file, mark, end in zip(files, marks, ends, strict=True)]
+    marks = [(match, _path_in(match)) for match in _HEADING.finditer(output)]
+    owners = [next((one for one in files if _may_be(one.path, path)), None) for _, path in marks]
+    if not marks or None in owners or output[: marks[0][0].start()].strip():
+        return []
+    ends = [match.start() for match, _ in marks[1:]] + [len(output)]
+    found: list[SkillText] = []
+    for (match, path), owner, end in zip(marks, owners, ends, strict=True):
+        text = output[match.end() : end].removeprefix("\n")
+        text = text if match[1] is not None else _AFTER_HEADED.sub("", text)
+        if owner is not None and is_skill_file(path):
+            found.append(SkillText(owner, path, text, name=frontmatter_name(text)))
+    return found
+
+
+def _path_in(heading: re.Match[str]) -> str:
+    return (heading[1] or heading[2] or heading[3]).removesuffix(" <==").removesuffix(" ---").strip()
+
+
+def _may_be(path: str, other: str) -> bool:
+    """Whether a path, perhaps with wildcards, may be this file."""
+    return same_file(path, other) or (is_pattern(path) and is_skill_file(path) and is_skill_file(other))
 
 
 def _texts(shows: Sequence[Printed], output: str) -> Iterator[SkillText]:
     """The skills' files of one part. A lone file has all of it."""
     if not output.strip():
         return
+    headed = _headed(shows, output)
+    if headed:
+        yield from headed
+        return
+    starts = {match.start(): _folded(match[1]) for match in islice(_FRONTMATTER.finditer(output), MAX_TEXTS)}
+    shows = _chosen(shows, set(starts.values()))
     skills = [one for one in shows if isinstance(one, FileText) and is_skill_file(one.path)]
     if len(shows) == 1 and skills and not is_pattern(skills[0].path):
-        yield SkillText(skills[0], output, name=frontmatter_name(output.lstrip()))
+        yield SkillText(skills[0], skills[0].path, output, name=frontmatter_name(output.lstrip()))
         return
-    starts = [match.start() for match in _FRONTMATTER.finditer(output)]
-    spans = dict(pairwise([*starts, len(output)]))
     begins = _beginnings(shows, output, starts)
-    for one in skills:
+    ends = dict(pairwise([*sorted({*starts, *begins.values()}), len(output)]))
+    for one, follower in zip(shows, [*shows[1:], None], strict=True):
+        if not isinstance(one, FileText) or not is_skill_file(one.path):
+            continue
         if is_pattern(one.path):
-            taken = set(begins.values())
-            yield from (_from_frontmatter(one, output[at:end]) for at, end in spans.items() if at not in taken)
+            loose = sorted(set(starts) - set(begins.values()))
+            yield from (_from_frontmatter(one, output[at : ends[at]]) for at in loose)
         elif id(one) in begins:
-            at = begins[id(one)]
-            bounded = one is shows[-1] or _next_begins(one, shows, begins)
-            name = frontmatter_name(output[at:])
-            yield SkillText(one, output[at : _end(one, shows, begins, len(output))] if bounded else None, name=name)
-        elif not one.maybe:
-            yield SkillText(one)
+            text = output[begins[id(one)] : ends[begins[id(one)]]]
+            bounded = follower is None or id(follower) in begins
+            yield SkillText(one, one.path, text if bounded else None, name=frontmatter_name(text))
+        elif not (one is shows[0] and follower is not None and _at_once(follower, begins, output)):
+            yield SkillText(one, one.path)
+
+
+def _at_once(follower: Printed, begins: Mapping[int, int], output: str) -> bool:
+    """Whether what follows begins with the output, so that nothing is shown before it."""
+    return id(follower) in begins and not output[: begins[id(follower)]].strip()
 
 
 def _from_frontmatter(shown: FileText, text: str) -> SkillText:
-    return SkillText(shown, text, name=frontmatter_name(text))
+    return SkillText(shown, shown.path, text, name=frontmatter_name(text))
 
 
-def _next_begins(one: FileText, shows: Sequence[Printed], begins: dict[int, int]) -> bool:
-    at = next(at for at, other in enumerate(shows) if other is one)
-    return at + 1 < len(shows) and id(shows[at + 1]) in begins
+def _chosen(shows: Sequence[Printed], names: set[str]) -> list[Printed]:
+    """Without files that only may be shown and are not: another is there in their place, and no text has their name."""
+    files = [one for one in shows if isinstance(one, FileText)]
+    by_name = [one for one in files if _folded(directory_name(one.path) or "") in names]
+    sure = [one for one in files if not one.maybe]
+    kept = list(sure)
+    for one in by_name:
+        if one.maybe and not any(_named_alike(one, other) for other in kept):
+            kept.append(one)
+    kept = kept or files[:1]
+    return [one for one in shows if not isinstance(one, FileText) or any(one is other for other in kept)]
 
 
-def _end(one: FileText, shows: Sequence[Printed], begins: dict[int, int], length: int) -> int:
-    later = [begin for begin in begins.values() if begin > begins[id(one)]]
-    return min(later, default=length)
+def _named_alike(one: FileText, other: FileText) -> bool:
+    return directory_name(one.path) == directory_name(other.path)
 
 
-def _beginnings(shows: Sequence[Printed], output: str, starts: Sequence[int]) -> dict[int, int]:
+def _beginnings(shows: Sequence[Printed], output: str, starts: Mapping[int, str]) -> dict[int, int]:
     """`id` of a file → where its text begins: files and frontmatters in order when there are as many of both, else
     by the skill's name. A file that comes first begins where the output does."""
     files = [one for one in shows if isinstance(one, FileText) and is_skill_file(one.path)]
     sure = [one for one in files if not one.maybe and not is_pattern(one.path)]
     if len(sure) == len(files) == len(starts) and all(one.first == 1 for one in sure):
         return {id(one): at for one, at in zip(sure, starts, strict=True)}
-    named = [(frontmatter_name(output[at:]) or "", at) for at in starts]
     found: dict[int, int] = {}
+    free = dict(starts)
     for one in files:
         own = _folded(directory_name(one.path) or "")
-        at = next((at for name, at in named if _folded(name) == own and at not in found.values()), None)
+        at = next((at for at, name in free.items() if name == own), None)
         if at is not None and not is_pattern(one.path):
             found[id(one)] = at
+            free.pop(at)
     if shows and shows[0] in sure and id(shows[0]) not in found and 0 not in found.values():
         found[id(shows[0])] = 0
     return found
@@ -179,4 +225,4 @@ def _beginnings(shows: Sequence[Printed], output: str, starts: Sequence[int]) ->
 
 def _folded(name: str) -> str:
     """For comparing a skill's name with its directory's."""
-    return name.casefold().replace("_", "-")
+    return name.strip(" \t\r\"'").casefold().replace("_", "-")

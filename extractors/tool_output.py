@@ -26,6 +26,7 @@ _EXIT_CODES: Final = ("exit_code", "exitCode", "returncode", "return_code", "exi
 _EXIT_LINE: Final = re.compile(r"(?:process exited with code|exit code:?|exit status:?) (-?\d{1,9})\Z", re.IGNORECASE)
 _HEADER_LINE: Final = re.compile(r"[A-Za-z][A-Za-z ]{0,40}(?:: .*|:| (?:with )?code -?\d{1,9})\Z")
 _MAX_HEADER: Final = 12
+_MAX_TAIL: Final = 12
 
 _LEADS: Final = (
     re.compile(r"(?:OBSERVATION:|Content of [^\n]+:|Here's the result of running `cat -n` on [^\n]*)\n"),
@@ -138,8 +139,8 @@ def _without_lead(output: Output) -> Output:
 def _without_tail(output: Output) -> Output:
     """Without the harness's lines behind a file's text."""
     text, code, cut, taken = output.text.rstrip(), output.exit_code, output.cut, False
-    while text:
-        head, _, last = text.rpartition("\n")
+    for _ in range(_MAX_TAIL):
+        head, _newline, last = text.rpartition("\n")
         if last.endswith("</system-reminder>") and "<system-reminder>" in text:
             head = text.rpartition("<system-reminder>")[0]
         elif last.startswith(_CUTS):
