@@ -13,6 +13,8 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
 from judge.documents import DocumentError, Problem, parse_document
+from judge.options import MAX_QUESTIONS
+from judge.suites import Match
 
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Ratio = Annotated[float, Field(ge=0, le=1)]
@@ -25,6 +27,9 @@ SESSION_ALIASES = (
     "traceloop.association.properties.session_id",
 )
 """Attributes that name a session where `session.id` does not, strongest first."""
+
+SCOPE_NAMES: dict[str, tuple[str, ...]] = {"codex": ("conversation.id", "thread_id")}
+"""Codex calls the sandbox of a script `session.id`; the conversation has its own name."""
 
 
 class _Section(BaseModel):
@@ -70,6 +75,9 @@ class Sessions(_Section):
     max_open: int = Field(2_000_000, gt=0, description="refuse new telemetry above this many open sessions")
     without_id: Literal["trace", "drop"] = Field("trace", description="what to do with traces no id names")
     aliases: tuple[str, ...] = Field(SESSION_ALIASES, description="used where session.id is missing")
+    scope_names: dict[str, tuple[str, ...]] = Field(
+        SCOPE_NAMES, description="by beginning of the scope's name: what names a session there instead"
+    )
     end_marker: EndMarker = EndMarker()
 
     @model_validator(mode="after")
@@ -96,14 +104,36 @@ class Journal(_Section):
     min_free_bytes: int = Field(512 * 1024 * 1024, ge=0, description="refuse telemetry below this much free")
 
 
+class Price(_Section):
+    """Dollars for a million tokens. Cached input counts as input."""
+
+    input: float = Field(ge=0, allow_inf_nan=False)
+    output: float = Field(ge=0, allow_inf_nan=False)
+
+
 class EvaluatorSettings(_Section):
-    """Settings of one evaluator; what is left out comes from `judge`."""
+    """Settings of one evaluator; what is left out comes from `judge`. Not every evaluator takes every key."""
 
     enabled: bool = True
+    only: Match | None = Field(None, description="look at these sessions only; the same keys as match in suites")
     model: str | None = None
     effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
     prompt_version: str | None = None
     system_prompt: str | None = Field(None, description="replaces the evaluator's own system prompt")
+    votes: int = Field(1, ge=1, le=15, description="ask this often, and go by the majority; an odd number")
+    max_questions: int = Field(MAX_QUESTIONS, ge=1, description="most questions about one session; the rest are told")
+    ask: bool = Field(False, description="ask the judge where code cannot decide (two evaluators)")
+    prices: dict[str, Price] = Field(
+        default_factory=dict, description="budgets: model name, or a pattern of names → price"
+    )
+    allow: tuple[str, ...] = Field((), description="sensitive_data: patterns of values that are no findings")
+    kinds: tuple[str, ...] | None = Field(None, description="sensitive_data: what to look for")
+
+    @model_validator(mode="after")
+    def _votes_can_be_decided(self) -> EvaluatorSettings:
+        if self.votes % 2 == 0:
+            raise ValueError(f"votes ({self.votes}) must be odd: an even number can be a tie")
+        return self
 
 
 class JudgeSettings(_Section):
@@ -153,6 +183,7 @@ class Config(_Section):
     sampling: Sampling = Sampling()
     journal: Journal = Journal()
     suites: tuple[str, ...] = Field((), description="files of expectations; globs are allowed")
+    rubrics: tuple[str, ...] = Field((), description="files with criteria of your own; globs are allowed")
     evaluators: dict[str, EvaluatorSettings] = Field(default_factory=dict)
     judge: JudgeSettings = JudgeSettings()
     export: Export = Export()
@@ -171,5 +202,5 @@ def load_config(path: Path, environment: Mapping[str, str]) -> Config:
         raise DocumentError((Problem(str(path), 1, "", f"the file cannot be read: {error}"),)) from error
     config = parse_document(text, str(path), Config, environment)
     base = path.resolve().parent
-    suites = tuple(str(base / pattern) for pattern in config.suites)
-    return config.model_copy(update={"data_dir": base / config.data_dir, "suites": suites})
+    suites, rubrics = (tuple(str(base / pattern) for pattern in each) for each in (config.suites, config.rubrics))
+    return config.model_copy(update={"data_dir": base / config.data_dir, "suites": suites, "rubrics": rubrics})

@@ -1,60 +1,128 @@
-"""What sessions are judged by, read from the configuration and the suite files; every problem at once."""
+"""What sessions are judged by: configuration, suite files, rubric files and plugins; every problem at once."""
 
 from __future__ import annotations
 
 import glob
+from collections.abc import Callable, Iterable, Mapping
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from typing import TypeVar
 
-from collector.config import Config
+from collector.config import Config, EvaluatorSettings
 from collector.judging import Rules
-from collector.sessions.keys import SESSION_ID
-from judge.catalog import build, option_problems
+from collector.sessions.keys import SESSION_ID, SessionNames
+from judge.catalog import NAMES, Entry, Evaluator, build, option_problems, plugin_entry, rubric_entry
 from judge.documents import DocumentError, Problem
 from judge.options import EvaluatorOptions
+from judge.prices import ModelPrice
+from judge.rubrics import Rubric, parse_rubrics
 from judge.suites import Suite, parse_suites
 
+PLUGIN_GROUP = "spanjudge.evaluators"
+"""Entry points of installed packages: each a class or factory that takes nothing and makes an evaluator."""
 
-def session_names(config: Config) -> tuple[str, ...]:
-    """Attributes that may name a session, strongest first."""
-    return (SESSION_ID, *config.sessions.aliases)
+_Parsed = TypeVar("_Parsed")
 
 
-def load_rules(config: Config, source: str) -> Rules:
-    """Raises `DocumentError`. `source` is the configuration file, for messages."""
-    options = {
-        name: EvaluatorOptions(entry.enabled, entry.model, entry.effort, entry.prompt_version, entry.system_prompt)
-        for name, entry in config.evaluators.items()
-    }
-    problems = [Problem(source, 1, f"evaluators.{key}", message) for key, message in option_problems(options)]
-    suites: tuple[Suite, ...] = ()
-    try:
-        suites = load_suites(config.suites, source)
-    except DocumentError as error:
-        problems += error.problems
+def session_names(config: Config) -> SessionNames:
+    """Attributes that may name a session."""
+    return SessionNames((SESSION_ID, *config.sessions.aliases), config.sessions.scope_names)
+
+
+def load_rules(config: Config, source: str, plugins: Iterable[EntryPoint] | None = None) -> Rules:
+    """Raises `DocumentError`. `source` is the configuration file, for messages; `plugins` are the installed ones
+    unless given."""
+    options = {name: _options(entry) for name, entry in config.evaluators.items()}
+    problems: list[Problem] = []
+    suites = _or_problems(lambda: load_suites(config.suites, source), problems)
+    added = load_plugins(entry_points(group=PLUGIN_GROUP) if plugins is None else plugins, source, problems)
+    rubrics = _or_problems(lambda: load_rubrics(config.rubrics, source, frozenset({*NAMES, *added})), problems)
+    custom: dict[str, Entry] = {rubric.id: rubric_entry(rubric) for rubric in rubrics}
+    custom |= {name: plugin_entry(evaluator) for name, evaluator in added.items()}
+    # With a broken file or plugin, a name that nobody knows may be its: it is looked at once that is mended.
+    named = {name: option for name, option in options.items() if not problems or name in {*NAMES, *custom}}
+    problems += [Problem(source, 1, f"evaluators.{key}", told) for key, told in option_problems(named, custom)]
     if problems:
         raise DocumentError(tuple(problems))
-    return Rules(build(options, config.judge.transcript_tokens), suites, session_names(config))
+    return Rules(build(options, config.judge.transcript_tokens, custom), suites, session_names(config))
 
 
 def load_suites(patterns: tuple[str, ...], source: str) -> tuple[Suite, ...]:
-    """The suites in the files that the patterns match, in the order of file names. A pattern that matches nothing is
-    a problem: a suite that silently is not there would let everything pass."""
+    """The suites in the files that the patterns match, in the order of file names."""
+    return _load(patterns, "suites", source, parse_suites)
+
+
+def load_rubrics(
+    patterns: tuple[str, ...], source: str, taken: frozenset[str] = frozenset(NAMES)
+) -> tuple[Rubric, ...]:
+    """The rubrics in the files that the patterns match. `taken` are names that they may not have."""
+    return _load(patterns, "rubrics", source, lambda files: parse_rubrics(files, taken))
+
+
+def load_plugins(found: Iterable[EntryPoint], source: str, problems: list[Problem]) -> dict[str, Evaluator]:
+    """The evaluators of installed packages by their ids. What cannot be used is added to `problems`."""
+    evaluators: dict[str, Evaluator] = {}
+    for point in sorted(found, key=lambda point: (point.name, point.value)):
+        where = f"the plugin {point.name} ({point.value})"
+        try:
+            evaluator = point.load()()
+            name, usable = evaluator.id, isinstance(evaluator.version, str) and callable(evaluator.plan)
+        except Exception as error:  # noqa: BLE001 - somebody else's module may fail in any way at all
+            problems.append(
+                Problem(source, 1, "evaluators", f"{where} cannot be loaded: {type(error).__name__}: {error}")
+            )
+            continue
+        if not isinstance(name, str) or not usable:
+            problems.append(Problem(source, 1, "evaluators", f"{where} is no evaluator: it needs id, version and plan"))
+        elif name in NAMES or name in evaluators:
+            problems.append(Problem(source, 1, "evaluators", f"{where} calls itself {name}, which is taken"))
+        else:
+            evaluators[name] = evaluator
+    return evaluators
+
+
+def _options(entry: EvaluatorSettings) -> EvaluatorOptions:
+    return EvaluatorOptions(
+        enabled=entry.enabled,
+        model=entry.model,
+        effort=entry.effort,
+        prompt_version=entry.prompt_version,
+        system_prompt=entry.system_prompt,
+        votes=entry.votes,
+        max_questions=entry.max_questions,
+        only=entry.only,
+        ask=entry.ask,
+        prices={pattern: ModelPrice(price.input, price.output) for pattern, price in entry.prices.items()},
+        allow=entry.allow,
+        kinds=entry.kinds,
+    )
+
+
+def _or_problems(load: Callable[[], tuple[_Parsed, ...]], problems: list[Problem]) -> tuple[_Parsed, ...]:
+    """What was loaded; nothing, and its problems added, when it cannot be used."""
+    try:
+        return load()
+    except DocumentError as error:
+        problems += error.problems
+        return ()
+
+
+def _load(
+    patterns: tuple[str, ...], key: str, source: str, parse: Callable[[Mapping[str, str]], tuple[_Parsed, ...]]
+) -> tuple[_Parsed, ...]:
+    """A pattern that matches nothing is a problem: a file that silently is not there would let everything pass."""
     files: dict[str, str] = {}
     problems: list[Problem] = []
     for pattern in patterns:
         found = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 - absolute patterns
         if not found:
-            problems.append(Problem(source, 1, "suites", f"no file matches {pattern}"))
+            problems.append(Problem(source, 1, key, f"no file matches {pattern}"))
         for name in found:
             try:
                 files[name] = Path(name).read_text(encoding="utf-8")
             except (OSError, UnicodeDecodeError) as error:
                 problems.append(Problem(name, 1, "", f"the file cannot be read: {error}"))
-    try:
-        suites = parse_suites(files)
-    except DocumentError as error:
-        problems += error.problems
-    else:
-        if not problems:
-            return suites
-    raise DocumentError(tuple(problems))
+    parsed = _or_problems(lambda: parse(files), problems)
+    if problems:
+        raise DocumentError(tuple(problems))
+    return parsed

@@ -4,21 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from extractors.trajectory import Trajectory
+from judge.configured import Configured
+from judge.configured import Evaluator as Evaluator  # noqa: PLC0414 - whoever builds evaluators looks for it here
 from judge.evaluators.answer_contains import AnswerContains
+from judge.evaluators.argument_correctness import ArgumentCorrectness
 from judge.evaluators.budgets import BudgetsKept
 from judge.evaluators.error_recovery import ErrorRecovery
+from judge.evaluators.faithfulness import Faithfulness
 from judge.evaluators.forbidden_events import ForbiddenEvents
 from judge.evaluators.goal_completion import GoalCompletion
 from judge.evaluators.required_steps import RequiredSteps
+from judge.evaluators.rubric import PROMPT as RUBRIC_PROMPT
+from judge.evaluators.rubric import RubricEvaluator
+from judge.evaluators.sensitive_data import SensitiveData
+from judge.evaluators.skill_abstention import SkillAbstention
 from judge.evaluators.skill_expected import SkillExpected
+from judge.evaluators.skill_instruction_following import SkillInstructionFollowing
 from judge.evaluators.skill_selection import SkillSelection
 from judge.evaluators.step_efficiency import StepEfficiency
-from judge.options import EvaluatorOptions
+from judge.evaluators.tool_selection import ToolSelection
+from judge.options import ALWAYS, ASKING, DEFAULTS, EvaluatorOptions
 from judge.prompts import versions_of
 from judge.question import Question
+from judge.rubrics import Rubric
+from judge.sensitive import NAMES as SENSITIVE_KINDS
 from judge.suites import Case
 from judge.transcript import DEFAULT_TOKENS
 from judge.verdict import NotJudged, Verdict, whole_session
@@ -26,38 +37,52 @@ from judge.verdict import NotJudged, Verdict, whole_session
 UNRECOGNISED = "unrecognised"
 
 
-class Evaluator(Protocol):
-    """`Trajectory → Questions and Verdicts` for one criterion. `version` changes whenever the same trajectory
-    could get another score."""
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """How one evaluator is made of its options and the token limit of a transcript, which options it takes, and the
+    name of its prompt if it has one."""
 
-    @property
-    def id(self) -> str: ...
-
-    @property
-    def version(self) -> str: ...
-
-    def plan(self, trajectory: Trajectory, cases: Sequence[Case]) -> Sequence[Question | Verdict]:
-        """What code can decide, decided, and what must be asked. Pure; asks nobody."""
+    make: Callable[[EvaluatorOptions, int], Evaluator]
+    takes: frozenset[str] = ALWAYS
+    prompt: str | None = None
 
 
-CODE: tuple[Evaluator, ...] = (
-    SkillExpected(),
-    RequiredSteps(),
-    ForbiddenEvents(),
-    AnswerContains(),
-    StepEfficiency(),
-    ErrorRecovery(),
-    BudgetsKept(),
-)
-"""Decided by code; they take no options but `enabled`."""
+def _code(make: Callable[[], Evaluator]) -> Entry:
+    return Entry(lambda _options, _tokens: make())
 
-ASKED: Mapping[str, Callable[[EvaluatorOptions, int], Evaluator]] = {
-    SkillSelection.id: SkillSelection,
-    GoalCompletion.id: GoalCompletion,
+
+BUILT_IN: Mapping[str, Entry] = {
+    SkillExpected.id: _code(SkillExpected),
+    RequiredSteps.id: _code(RequiredSteps),
+    ForbiddenEvents.id: _code(ForbiddenEvents),
+    AnswerContains.id: _code(AnswerContains),
+    StepEfficiency.id: _code(StepEfficiency),
+    ErrorRecovery.id: _code(ErrorRecovery),
+    BudgetsKept.id: Entry(BudgetsKept, ALWAYS | {"prices"}),
+    SensitiveData.id: Entry(SensitiveData, ALWAYS | {"allow", "kinds"}),
+    ToolSelection.id: Entry(ToolSelection, ASKING | {"ask"}, ToolSelection.id),
+    ArgumentCorrectness.id: Entry(ArgumentCorrectness, ASKING | {"ask"}, ArgumentCorrectness.id),
+    SkillSelection.id: Entry(SkillSelection, ASKING, SkillSelection.id),
+    SkillAbstention.id: Entry(SkillAbstention, ASKING, SkillAbstention.id),
+    SkillInstructionFollowing.id: Entry(SkillInstructionFollowing, ASKING, SkillInstructionFollowing.id),
+    GoalCompletion.id: Entry(GoalCompletion, ASKING, GoalCompletion.id),
+    Faithfulness.id: Entry(Faithfulness, ASKING, Faithfulness.id),
 }
-"""Put to a judge; built from their options and the token limit of a transcript."""
+"""Those that come with SpanJudge. `tool_selection` and `argument_correctness` ask a judge only if `ask` is set."""
 
-NAMES: tuple[str, ...] = (*(evaluator.id for evaluator in CODE), *ASKED)
+NAMES: tuple[str, ...] = tuple(BUILT_IN)
+
+PLUGIN_TAKES = ASKING - {"prompt_version", "system_prompt"}
+
+
+def rubric_entry(rubric: Rubric) -> Entry:
+    """A user's criterion as an entry beside those built in."""
+    return Entry(lambda options, tokens: RubricEvaluator(rubric, options, tokens), ASKING, RUBRIC_PROMPT)
+
+
+def plugin_entry(evaluator: Evaluator) -> Entry:
+    """Somebody else's evaluator as an entry. Its prompts are its own."""
+    return Entry(lambda _options, _tokens: evaluator, PLUGIN_TAKES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,35 +96,53 @@ class Plan:
 
 
 def build(
-    options: Mapping[str, EvaluatorOptions] | None = None, transcript_tokens: int = DEFAULT_TOKENS
+    options: Mapping[str, EvaluatorOptions] | None = None,
+    transcript_tokens: int = DEFAULT_TOKENS,
+    custom: Mapping[str, Entry] | None = None,
 ) -> tuple[Evaluator, ...]:
-    """The enabled evaluators, in the order of `NAMES`; one that `options` does not name is enabled.
+    """The enabled evaluators, those built in first; one that `options` does not name is enabled. `custom` are rubrics
+    and plugins by their names.
 
     Raises `ValueError` with one line for each problem that `option_problems` finds.
     """
     options = options or {}
-    if problems := option_problems(options):
+    if problems := option_problems(options, custom):
         raise ValueError("\n".join(f"evaluators.{key}: {message}" for key, message in problems))
-    chosen = {name: options.get(name, EvaluatorOptions()) for name in NAMES}
-    code = [evaluator for evaluator in CODE if chosen[evaluator.id].enabled]
-    asked = [make(chosen[name], transcript_tokens) for name, make in ASKED.items() if chosen[name].enabled]
-    return (*code, *asked)
+    chosen = {name: (entry, options.get(name, DEFAULTS)) for name, entry in _entries(custom).items()}
+    return tuple(
+        Configured(entry.make(option, transcript_tokens), option) for entry, option in chosen.values() if option.enabled
+    )
 
 
-def option_problems(options: Mapping[str, EvaluatorOptions]) -> list[tuple[str, str]]:
+def option_problems(
+    options: Mapping[str, EvaluatorOptions], custom: Mapping[str, Entry] | None = None
+) -> list[tuple[str, str]]:
     """What is wrong with the options, as (key below `evaluators`, message)."""
-    problems = []
+    entries = _entries(custom)
+    problems: list[tuple[str, str]] = []
     for name, option in options.items():
-        if name not in NAMES:
-            problems.append((name, f"no such evaluator; there are {', '.join(sorted(NAMES))}"))
+        entry = entries.get(name)
+        if entry is None:
+            problems.append((name, f"no such evaluator; there are {', '.join(sorted(entries))}"))
             continue
-        if name not in ASKED:
-            given = [key for key in ("model", "effort", "prompt_version", "system_prompt") if getattr(option, key)]
-            problems += [(f"{name}.{key}", "this evaluator asks no judge: remove it") for key in given]
-        elif option.prompt_version is not None and option.prompt_version not in versions_of(name):
-            known = ", ".join(versions_of(name))
+        problems += [(f"{name}.{key}", _not_taken(key, entry)) for key in option.given if key not in entry.takes]
+        if entry.prompt and option.prompt_version and option.prompt_version not in versions_of(entry.prompt):
+            known = ", ".join(versions_of(entry.prompt))
             problems.append((f"{name}.prompt_version", f"no such prompt version; there are {known}"))
+        if unknown := sorted(set(option.kinds or ()) - set(SENSITIVE_KINDS)):
+            known = ", ".join(SENSITIVE_KINDS)
+            problems.append((f"{name}.kinds", f"no such kind: {', '.join(unknown)}; there are {known}"))
     return problems
+
+
+def _entries(custom: Mapping[str, Entry] | None) -> dict[str, Entry]:
+    return {**BUILT_IN, **(custom or {})}
+
+
+def _not_taken(key: str, entry: Entry) -> str:
+    if key in ASKING and "votes" not in entry.takes:
+        return "this evaluator asks no judge: remove it"
+    return "this evaluator does not have it: remove it"
 
 
 def plan_all(trajectory: Trajectory, cases: Sequence[Case], evaluators: Iterable[Evaluator]) -> Plan:

@@ -37,7 +37,8 @@ class _Entry(BaseModel):
 
 
 class Match(_Entry):
-    """Which sessions a case is about: all that is given must hold; an empty match is about every session.
+    """Which sessions a case or an evaluator is about: all that is given must hold; an empty match is about every
+    session.
 
     Of several patterns one must fit; of several texts to contain, every one must be there.
     """
@@ -46,6 +47,8 @@ class Match(_Entry):
     task_matches: Texts = ()
     service: Texts = ()
     agent: Texts = ()
+    version: Texts = Field((), description="the agent's version, or the service's where the agent has none")
+    harness: Texts = ()
     attributes: dict[str, str | bool | int | float] = Field(default_factory=dict)
 
 
@@ -89,6 +92,7 @@ class Budgets(_Entry):
     repeated_calls: int | None = Field(None, ge=0, description="calls identical to an earlier one")
     seconds: float | None = Field(None, gt=0, allow_inf_nan=False)
     tokens: int | None = Field(None, ge=0, description="input and output, all model turns")
+    dollars: float | None = Field(None, ge=0, allow_inf_nan=False, description="at evaluators.budgets.prices")
 
 
 class CaseEntry(_Entry):
@@ -173,7 +177,7 @@ def parse_suites(files: Mapping[str, str]) -> tuple[Suite, ...]:
 def expectations_for(trajectory: Trajectory, suites: Iterable[Suite]) -> tuple[Case, ...]:
     """The cases that are about this session, in the order of the suites. A condition on something that was not
     recorded does not hold."""
-    return tuple(case for suite in suites for case in suite.cases if _is_about(case.match, trajectory))
+    return tuple(case for suite in suites for case in suite.cases if is_about(case.match, trajectory))
 
 
 def same_skill(expected: str, actual: str) -> bool:
@@ -181,13 +185,16 @@ def same_skill(expected: str, actual: str) -> bool:
     return expected == actual or (":" not in expected and expected == actual.rpartition(":")[2])
 
 
-def _is_about(match: Match, trajectory: Trajectory) -> bool:
-    task = trajectory.task
+def is_about(match: Match, trajectory: Trajectory) -> bool:
+    """Whether every condition holds. One on something that was not recorded does not."""
+    task, versions = trajectory.task, trajectory.versions
     return (
         (not match.task_contains or (task is not None and all(contains(text, task) for text in match.task_contains)))
         and _fits_one(match.task_matches, task)
-        and _fits_one(match.service, trajectory.versions.service)
-        and _fits_one(match.agent, trajectory.versions.agent)
+        and _fits_one(match.service, versions.service)
+        and _fits_one(match.agent, versions.agent)
+        and _fits_one(match.version, versions.agent_version or versions.service_version)
+        and _fits_one(match.harness, trajectory.harness)
         and all(_equals(wanted, _attribute(trajectory, key)) for key, wanted in match.attributes.items())
     )
 

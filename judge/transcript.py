@@ -51,12 +51,26 @@ def transcript(trajectory: Trajectory, most_tokens: int = DEFAULT_TOKENS) -> Tra
     """The whole session in at most `most_tokens` (1,000 or more). The same for every question about the session,
     so that judges can cache it; see `excerpt` for the part that one question is about."""
     room = int(most_tokens * BYTES_PER_TOKEN)
-    entries = _in_order(trajectory)
+    entries = in_order(trajectory)
     if not _surely_too_long(trajectory, room):
         whole = _whole(trajectory, entries)
         if size(whole) <= room:
             return Transcript(whole, elided=False, entries=entries)
     return Transcript(_shortened(trajectory, entries, room), elided=True, entries=entries)
+
+
+def in_order(trajectory: Trajectory) -> tuple[Entry, ...]:
+    """Everything that a transcript shows, in time order. A call without a time stands after the model turn that asked
+    for it, or after the call before it."""
+    asked_ns = {call_id: step.start_ns for step in trajectory.steps for call_id in step.call_ids}
+    timed: list[tuple[int, int, Entry]] = [(prompt.time_ns, 0, prompt) for prompt in trajectory.prompts]
+    timed += [(step.start_ns, 1, step) for step in trajectory.steps]
+    timed += [(failure.time_ns, 3, failure) for failure in trajectory.failures]
+    latest_ns = trajectory.started_ns
+    for call in trajectory.tool_calls:
+        latest_ns = _call_ns(call, asked_ns, latest_ns)
+        timed.append((latest_ns, 2, call))
+    return tuple(entry for _, _, entry in sorted(timed, key=lambda item: item[:2]))
 
 
 def _shortened(trajectory: Trajectory, entries: Sequence[Entry], room: int) -> Markup:
@@ -150,20 +164,6 @@ def _gap(gone: Sequence[Entry]) -> Markup:
     names = {"Prompt": "prompts", "Step": "model_turns", "ToolCall": "calls", "Failure": "failures"}
     counts = "".join(f' {names[kind]}="{count}"' for kind, count in sorted(kinds.items()))
     return Markup(f'<left_out entries="{len(gone)}"{counts}/>')
-
-
-def _in_order(trajectory: Trajectory) -> tuple[Entry, ...]:
-    """Everything in time order. A call without a time stands after the model turn that asked for it, or after the
-    call before it."""
-    asked_ns = {call_id: step.start_ns for step in trajectory.steps for call_id in step.call_ids}
-    timed: list[tuple[int, int, Entry]] = [(prompt.time_ns, 0, prompt) for prompt in trajectory.prompts]
-    timed += [(step.start_ns, 1, step) for step in trajectory.steps]
-    timed += [(failure.time_ns, 3, failure) for failure in trajectory.failures]
-    latest_ns = trajectory.started_ns
-    for call in trajectory.tool_calls:
-        latest_ns = _call_ns(call, asked_ns, latest_ns)
-        timed.append((latest_ns, 2, call))
-    return tuple(entry for _, _, entry in sorted(timed, key=lambda item: item[:2]))
 
 
 def _call_ns(call: ToolCall, asked_ns: Mapping[str, int], latest_ns: int) -> int:

@@ -13,6 +13,9 @@ _REMEDIES = {
     "answer_cut_off": "the answer ran into judge.max_output_tokens: raise it",
     "answer_malformed": "the model did not answer in the form asked for; if it does so often, change judge.model",
     "transcript_too_long": "lower judge.transcript_tokens, or choose a judge.model with a larger context",
+    "over_limit": "raise max_questions of this evaluator if the rest is worth its cost",
+    "votes_disagree": "the judge is of two minds: read the session, or word the criterion more sharply",
+    "schema_unusable": "mend the tool's JSON Schema in the agent, or leave the tool's arguments unjudged",
     "evaluator_error": "a defect of the evaluator: its traceback is in the server's log; please report it",
 }
 

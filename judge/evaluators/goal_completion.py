@@ -34,9 +34,7 @@ class GoalCompletion:
     def plan(self, trajectory: Trajectory, cases: Sequence[Case]) -> Sequence[Question | Verdict]:
         subject = whole_session(trajectory)
         if missing := _missing(trajectory):
-            outcome = NotJudged("content_not_recorded", missing)
-            risk = any(case.high_risk for case in cases)
-            return [Verdict(self.id, self.version, subject, outcome, high_risk=risk)]
+            return [self._asking.verdict(subject, NotJudged("content_not_recorded", missing), cases)]
         record = self._asking.transcript(trajectory)
         return [self._asking.question(subject, record, cases, remarks=_remarks(trajectory))]
 

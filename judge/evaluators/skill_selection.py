@@ -16,7 +16,7 @@ from judge.options import DEFAULTS, EvaluatorOptions
 from judge.question import Question, Scale
 from judge.subjects import subjects_of
 from judge.suites import Case
-from judge.transcript import DEFAULT_TOKENS, Transcript, catalog_text, excerpt
+from judge.transcript import DEFAULT_TOKENS, Transcript, catalog_text
 from judge.verdict import NotApplicable, NotJudged, Outcome, Subject, Verdict, whole_session
 
 SCALE = Scale({"Yes": 1.0, "No": 0.0})
@@ -37,35 +37,35 @@ class SkillSelection:
     def plan(self, trajectory: Trajectory, cases: Sequence[Case]) -> Sequence[Question | Verdict]:
         loads = trajectory.skill_invocations
         if not loads:
-            return [self._verdict(whole_session(trajectory), NotApplicable("no skill was asked for"), cases)]
+            return [self._asking.verdict(whole_session(trajectory), NotApplicable("no skill was asked for"), cases)]
+        found: list[Question | Verdict] = []
+        to_ask: list[tuple[SkillInvocation, Subject]] = []
+        for load, subject in zip(loads, subjects_of(loads), strict=True):
+            if outcome := _not_to_ask(trajectory, load):
+                found.append(self._asking.verdict(subject, outcome, cases))
+            else:
+                to_ask.append((load, subject))
+        asked, left_out = self._asking.at_most(to_ask, trajectory)
         record = self._asking.transcript(trajectory)
-        subjects = subjects_of(loads)
-        return [
-            self._about(trajectory, load, subject, record, cases) for load, subject in zip(loads, subjects, strict=True)
-        ]
+        found += [self._question(trajectory, load, subject, record, cases) for load, subject in asked]
+        return [*found, *left_out]
 
-    def _about(
+    def _question(
         self,
         trajectory: Trajectory,
         load: SkillInvocation,
         subject: Subject,
         record: Transcript,
         cases: Sequence[Case],
-    ) -> Question | Verdict:
-        if outcome := _not_to_ask(trajectory, load):
-            return self._verdict(subject, outcome, cases)
-        around = excerpt(record, load.anchor, self._asking.question_tokens // 2) if record.elided else None
+    ) -> Question:
         return self._asking.question(
             subject,
             record,
             cases,
             choice=_choice(load),
             catalog=_own_catalog(trajectory, load, self._asking.question_tokens),
-            excerpt=around or Markup(""),
+            excerpt=self._asking.excerpt(record, load.anchor),
         )
-
-    def _verdict(self, subject: Subject, outcome: Outcome, cases: Sequence[Case]) -> Verdict:
-        return Verdict(self.id, self.version, subject, outcome, high_risk=any(case.high_risk for case in cases))
 
 
 def _not_to_ask(trajectory: Trajectory, load: SkillInvocation) -> Outcome | None:

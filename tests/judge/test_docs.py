@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 import re
+from dataclasses import fields, replace
 from pathlib import Path
 
+from collector.config import Config, EvaluatorSettings
+from collector.rules import load_rules
 from extractors.trajectory import Versions
 from judge.catalog import NAMES
-from judge.evaluators import goal_completion, skill_selection
+from judge.documents import parse_document
+from judge.evaluators import (
+    argument_correctness,
+    faithfulness,
+    goal_completion,
+    skill_abstention,
+    skill_instruction_following,
+    skill_selection,
+    tool_selection,
+)
+from judge.options import EvaluatorOptions
+from judge.rubrics import Label, Rubric, parse_rubric
+from judge.sensitive import NAMES as KINDS
 from judge.suites import Budgets, CaseEntry, Match, expectations_for, parse_suite
 from tests.judge.trajectories import trajectory
 
@@ -15,6 +30,16 @@ DOCS = Path(__file__).parents[2] / "docs"
 EVALUATORS = (DOCS / "evaluators.md").read_text(encoding="utf-8")
 SUITES = (DOCS / "suites.md").read_text(encoding="utf-8")
 (EXAMPLE,) = re.findall(r"```yaml\n(.*?)```", SUITES, re.DOTALL)
+SETTINGS, RUBRIC = re.findall(r"```yaml\n(.*?)```", EVALUATORS, re.DOTALL)
+SCALES = {
+    "argument_correctness": argument_correctness.SCALE,
+    "faithfulness": faithfulness.SCALE,
+    "goal_completion": goal_completion.SCALE,
+    "skill_abstention": skill_abstention.SCALE,
+    "skill_instruction_following": skill_instruction_following.SCALE,
+    "skill_selection": skill_selection.SCALE,
+    "tool_selection": tool_selection.SCALE,
+}
 
 
 def test_the_example_of_a_suite_is_one() -> None:
@@ -27,13 +52,17 @@ def test_the_example_uses_every_key() -> None:
     used = refund.model_fields_set | small_talk.model_fields_set
     assert used >= set(CaseEntry.model_fields)
     assert set(Budgets.model_fields) == refund.budgets.model_fields_set
-    assert set(Match.model_fields) - refund.match.model_fields_set - small_talk.match.model_fields_set == {"agent"}
+    assert set(Match.model_fields) - refund.match.model_fields_set - small_talk.match.model_fields_set == {
+        "agent",
+        "version",
+    }
 
 
 def test_the_example_is_about_the_sessions_it_seems_to_be_about() -> None:
     suite = parse_suite(EXAMPLE, "docs/suites.md")
-    session = trajectory(
-        task="I want a refund",
+    session = replace(
+        trajectory(task="I want a refund"),
+        harness="strands",
         versions=Versions(service="shop-eu"),
         attributes={"deployment.environment.name": "production"},
     )
@@ -44,12 +73,34 @@ def test_the_example_is_about_the_sessions_it_seems_to_be_about() -> None:
 def test_every_key_and_evaluator_is_described() -> None:
     for key in (*Match.model_fields, *CaseEntry.model_fields, *Budgets.model_fields):
         assert f"`{key}`" in SUITES or f"`budgets.{key}`" in SUITES or key in {"id", "budgets"}, key
-    assert set(re.findall(r"^### `(\w+)`", EVALUATORS, re.MULTILINE)) == set(NAMES)
+    described = set(re.findall(r"^### `(\w+)`", EVALUATORS, re.MULTILINE))
+    assert described == set(NAMES)
 
 
 def test_the_labels_of_a_judge_are_documented_with_their_scores() -> None:
-    for name, scale in (("skill_selection", skill_selection.SCALE), ("goal_completion", goal_completion.SCALE)):
+    for name, scale in SCALES.items():
         section = EVALUATORS.partition(f"### `{name}`")[2].partition("\n### ")[0]
         rows = re.findall(r"^\| `(\w+)` \| ([0-9.]+) \|", section, re.MULTILINE)
         documented = {label: float(value) for label, value in rows}
-        assert documented == dict(scale.values)
+        assert documented.items() >= dict(scale.values).items(), name
+
+
+def test_every_setting_is_described_and_the_example_of_settings_works() -> None:
+    section = EVALUATORS.partition("## Settings")[2].partition("\n## ")[0]
+    described = set(re.findall(r"`(\w+)`", section))
+    assert described >= {one.name for one in fields(EvaluatorOptions)}
+    assert set(EvaluatorSettings.model_fields) == {one.name for one in fields(EvaluatorOptions)}
+    rules = load_rules(parse_document(SETTINGS, "docs/evaluators.md", Config), "docs/evaluators.md", plugins=())
+    assert {evaluator.id for evaluator in rules.evaluators} == set(NAMES) - {"faithfulness"}
+
+
+def test_every_kind_of_sensitive_data_is_described() -> None:
+    section = EVALUATORS.partition("### `sensitive_data`")[2].partition("\n### ")[0]
+    assert set(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)) == {*KINDS, "clean", "found"}
+
+
+def test_the_example_of_a_rubric_is_one_and_every_key_is_described() -> None:
+    assert parse_rubric(RUBRIC, "docs/evaluators.md").needs == ("answer",)
+    section = EVALUATORS.partition("### Rubrics")[2]
+    for key in (*Rubric.model_fields, *Label.model_fields):
+        assert f"`{key}`" in section, key
