@@ -1,16 +1,18 @@
 """A small Anthropic Messages service on loopback, strict about requests and scripted in its answers.
 
 It serves from a thread, so that tests with and without an event loop and child processes can all use it. Nothing is
-patched: clients are given its address.
+patched: clients are given its address. It also answers at the paths of Bedrock and Vertex AI, and takes message
+batches, which end when the test says so.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any
@@ -19,6 +21,10 @@ API_KEY = "stub-key"
 ALLOWED = frozenset({"model", "max_tokens", "messages", "system", "output_config", "thinking", "metadata", "stream"})
 EFFORTS = ("low", "medium", "high", "xhigh", "max")
 MIN_CACHED_TOKENS = 1024
+BATCHES = "/v1/messages/batches"
+_MODEL_IN_PATH = re.compile(
+    r"/model/(?P<bedrock>[^/]+)/invoke|/projects/[^/]+/locations/[^/]+/publishers/anthropic/models/(?P<vertex>[^/:]+):rawPredict"
+)
 
 
 @dataclass(frozen=True)
@@ -57,9 +63,13 @@ Behaviour = Callable[[Request], Reply]
 
 
 def says(label: str | None = None, reasoning: str = "Because the record shows it.") -> Behaviour:
-    """A finished answer; without a label, the best one of the question's scale."""
+    """A finished answer; without a label, the best one of the question's scale. To a question about steps: one step
+    that was followed."""
 
     def behave(request: Request) -> Reply:
+        if "steps" in request.body["output_config"]["format"]["schema"]["properties"]:
+            step = {"step": "the only one", "evidence": "entry 1", "status": "followed"}
+            return _message(request, json.dumps({"reasoning": reasoning, "steps": [step]}))
         return _message(request, json.dumps({"reasoning": reasoning, "label": label or request.labels[0]}))
 
     return behave
@@ -102,12 +112,38 @@ def replies(status: int, body: Mapping[str, Any] | list[Any] | str, **headers: s
     return lambda _: Reply(status, body, headers)
 
 
+def expires() -> Behaviour:
+    """In a batch: it ended before this question's turn came."""
+    return lambda _: Reply(0, {"type": "expired"})
+
+
+def now_and_then(trouble: Behaviour, otherwise: Behaviour, every: int) -> Behaviour:
+    """Every so-many-th request meets the trouble."""
+    seen = 0
+
+    def behave(request: Request) -> Reply:
+        nonlocal seen
+        seen += 1
+        return trouble(request) if seen % every == 0 else otherwise(request)
+
+    return behave
+
+
+@dataclass
+class StubBatch:
+    """`results` is None while the batch is under way."""
+
+    requests: dict[str, Request]
+    results: list[dict[str, Any]] | None = None
+
+
 class AnthropicStub:
     """`with AnthropicStub() as stub:` serves until the block ends. `default` answers what the script does not."""
 
     def __init__(self, default: Behaviour | None = None) -> None:
         self.requests: list[Request] = []
         self.rejected: list[str] = []
+        self.batches: dict[str, StubBatch] = {}
         self.default = default or says()
         self._script: deque[Behaviour] = deque()
         self._cached: set[str] = set()
@@ -143,6 +179,8 @@ class AnthropicStub:
             if rejection := _rejection(request):
                 self.rejected.append(str(rejection.body))
                 return rejection
+            if request.path == BATCHES:
+                return self._take_batch(request)
             behave = self._script.popleft() if self._script else self.default
             reply = behave(request)
             if isinstance(reply.body, dict) and reply.body.get("type") == "message":
@@ -150,6 +188,70 @@ class AnthropicStub:
         if reply.hang:
             self._closing.wait()
         return reply
+
+    def outage(self, trouble: Behaviour | None = None) -> Callable[[], None]:
+        """From now on every request meets the trouble (overload, unless told); the result of this ends it."""
+        before = self.default
+        self.default = trouble or overloaded()
+
+        def end() -> None:
+            self.default = before
+
+        return end
+
+    def end_batches(self) -> None:
+        """Every batch under way ends: its requests are answered by script and default."""
+        with self._lock:
+            for batch in self.batches.values():
+                if batch.results is None:
+                    # Not in the order in which they came, as the service warns.
+                    batch.results = [self._batch_result(*item) for item in reversed(batch.requests.items())]
+
+    def get(self, path: str, headers: Mapping[str, str]) -> Reply:
+        """The reply to a GET: a batch, or its results."""
+        if refused := _not_authorised(headers):
+            return refused
+        with self._lock:
+            name, _, rest = path.removeprefix(f"{BATCHES}/").partition("/")
+            batch = self.batches.get(name)
+            if batch is None or rest not in {"", "results"}:
+                return Reply(404, _error("not_found_error", f"no such batch: {path}"))
+            if not rest:
+                return Reply(200, self._shown(name, batch))
+            lines = "".join(f"{json.dumps(result)}\n" for result in batch.results or [])
+            return Reply(200, lines, {"content_type": "application/x-jsonl"})
+
+    def _take_batch(self, request: Request) -> Reply:
+        items = {item["custom_id"]: replace(request, body=item["params"]) for item in request.body["requests"]}
+        name = f"msgbatch_{len(self.batches) + 1}"
+        self.batches[name] = StubBatch(items)
+        return Reply(200, self._shown(name, self.batches[name]))
+
+    def _shown(self, name: str, batch: StubBatch) -> dict[str, Any]:
+        ended = batch.results is not None
+        kinds = [result["result"]["type"] for result in batch.results or []]
+        counts = {kind: kinds.count(kind) for kind in ("succeeded", "errored", "canceled", "expired")}
+        return {
+            "id": name,
+            "type": "message_batch",
+            "processing_status": "ended" if ended else "in_progress",
+            "request_counts": counts | {"processing": 0 if ended else len(batch.requests)},
+            "created_at": "2026-01-01T00:00:00Z",
+            "expires_at": "2026-01-02T00:00:00Z",
+            "ended_at": "2026-01-01T01:00:00Z" if ended else None,
+            "results_url": f"{self.url}{BATCHES}/{name}/results" if ended else None,
+        }
+
+    def _batch_result(self, name: str, request: Request) -> dict[str, Any]:
+        behave = self._script.popleft() if self._script else self.default
+        reply = behave(request)
+        assert isinstance(reply.body, dict)
+        if reply.status == 0:
+            return {"custom_id": name, "result": dict(reply.body)}
+        if reply.status != 200:
+            return {"custom_id": name, "result": {"type": "errored", "error": reply.body}}
+        reply.body["usage"] |= self._input_usage(request)
+        return {"custom_id": name, "result": {"type": "succeeded", "message": reply.body}}
 
     def _input_usage(self, request: Request) -> dict[str, int]:
         blocks = request.body["messages"][0]["content"]
@@ -185,15 +287,45 @@ def _message(request: Request, text: str, stop_reason: str = "end_turn", **rest:
     )
 
 
-def _rejection(request: Request) -> Reply | None:
+def _not_authorised(headers: Mapping[str, str]) -> Reply | None:
     # Older SDKs send the key as `x-api-key`, newer ones as a bearer token; the service takes both.
-    keys = (request.headers.get("x-api-key"), request.headers.get("authorization", "").removeprefix("Bearer "))
-    if API_KEY not in keys:
-        return Reply(401, _error("authentication_error", "invalid API key"))
-    if request.path != "/v1/messages":
+    keys = (headers.get("x-api-key"), headers.get("authorization", "").removeprefix("Bearer "))
+    return None if API_KEY in keys else Reply(401, _error("authentication_error", "invalid API key"))
+
+
+def _rejection(request: Request) -> Reply | None:
+    if refused := _not_authorised(request.headers):
+        return refused
+    if request.path not in {"/v1/messages", BATCHES}:
         return Reply(404, _error("not_found_error", f"no such path: {request.path}"))
-    fault = _fault(request)
+    fault = _batch_fault(request) if request.path == BATCHES else _fault(request)
     return Reply(400, _error("invalid_request_error", fault)) if fault else None
+
+
+def _batch_fault(request: Request) -> str | None:
+    """The service looks at the requests themselves only later."""
+    items = request.body.get("requests")
+    if not items:
+        return "requests: Field required"
+    names = [item.get("custom_id", "") for item in items]
+    if len(set(names)) < len(names):
+        return "requests: custom_id must be unique"
+    odd = next((name for name in names if not re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", name)), None)
+    if odd is not None:
+        return f"requests: custom_id {odd!r} has the wrong form"
+    faults = [_fault(replace(request, body=item["params"])) for item in items]
+    return next((f"requests.params.{fault}" for fault in faults if fault), None)
+
+
+def _as_sent_to_anthropic(request: Request) -> Request:
+    """A request for Bedrock or Vertex AI, which have the model in the path and the version in the body."""
+    found = _MODEL_IN_PATH.fullmatch(request.path)
+    if not found:
+        return request
+    body = {"model": found["bedrock"] or found["vertex"]} | request.body
+    version = body.pop("anthropic_version", None)
+    headers = dict(request.headers) | ({"anthropic-version": version} if version else {})
+    return Request("/v1/messages", headers, body)
 
 
 def _fault(request: Request) -> str | None:
@@ -259,7 +391,10 @@ def _handler(stub: AnthropicStub) -> type[BaseHTTPRequestHandler]:
             except ValueError:
                 self._send(Reply(400, _error("invalid_request_error", "the request body is not valid JSON")))
                 return
-            self._send(stub.answer(Request(self.path, headers, body)))
+            self._send(stub.answer(_as_sent_to_anthropic(Request(self.path, headers, body))))
+
+        def do_GET(self) -> None:
+            self._send(stub.get(self.path, {name.lower(): value for name, value in self.headers.items()}))
 
         def _send(self, reply: Reply) -> None:
             text = reply.body if isinstance(reply.body, str) else json.dumps(reply.body)

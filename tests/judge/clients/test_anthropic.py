@@ -10,7 +10,7 @@ import pytest
 
 from judge.clients.anthropic import AnthropicJudge
 from judge.errors import JudgeDeclined, JudgeError, JudgeMisconfigured, JudgeUnavailable
-from judge.question import Prompt, Question, Scale, settle, unanswered
+from judge.question import Prompt, Question, Scale, StepFinding, settle, unanswered
 from judge.verdict import NotJudged, Score, Subject
 from tests.fakes import anthropic_stub as service
 from tests.fakes.anthropic_stub import API_KEY, AnthropicStub, Behaviour
@@ -51,6 +51,14 @@ async def test_an_answer_has_label_reasoning_model_and_tokens(stub: AnthropicStu
     assert answer.cache_read_tokens == 0
     assert answer.output_tokens > 0
     assert settle(QUESTION, answer).outcome == Score(0.0, "No", "It asked for a recipe.")
+
+
+async def test_a_question_about_steps_is_answered_with_findings(judge: AnthropicJudge) -> None:
+    answer = await judge.ask(replace(QUESTION, shape="steps"))
+    assert answer.steps == (StepFinding("the only one", "followed", "entry 1"),)
+    assert settle(replace(QUESTION, shape="steps"), answer).outcome == Score(
+        1.0, "Yes", "1 of 1 steps followed\n- followed: the only one (entry 1)"
+    )
 
 
 async def test_the_request_has_the_form_the_service_wants(stub: AnthropicStub, judge: AnthropicJudge) -> None:
