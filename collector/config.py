@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
+from pydantic import Field, SecretStr, model_validator
 
+from collector.config_section import Ratio, Seconds, Section
+from collector.judge_config import JudgeSettings
 from judge.documents import DocumentError, Problem, parse_document
 from judge.options import MAX_QUESTIONS
 from judge.suites import Match
-
-Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Ratio = Annotated[float, Field(ge=0, le=1)]
 
 SESSION_ALIASES = (
     "gen_ai.conversation.id",
@@ -32,16 +31,12 @@ SCOPE_NAMES: dict[str, tuple[str, ...]] = {"codex": ("conversation.id", "thread_
 """Codex calls the sandbox of a script `session.id`; the conversation has its own name."""
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
-
-
-class Listener(_Section):
+class Listener(Section):
     listen: str = Field(description="address:port; port 0 takes a free one")
     enabled: bool = True
 
 
-class Receivers(_Section):
+class Receivers(Section):
     """Where OTLP comes in, and how much of it may wait."""
 
     grpc: Listener = Listener(listen="127.0.0.1:4317")
@@ -52,14 +47,14 @@ class Receivers(_Section):
     tenant_header: str | None = Field(None, description="request header that names the tenant")
 
 
-class EndMarker(_Section):
+class EndMarker(Section):
     """What tells that a session is over."""
 
     events: tuple[str, ...] = Field(("session.end",), description="names of log events or span events")
     attributes: tuple[str, ...] = Field((), description="span or record attributes; any value but false counts")
 
 
-class Sessions(_Section):
+class Sessions(Section):
     """What belongs to one session and when it is over. All times are by SpanJudge's clock."""
 
     idle_seconds: Seconds = Field(300, description="close after this long without telemetry")
@@ -89,13 +84,13 @@ class Sessions(_Section):
         return self
 
 
-class Sampling(_Section):
+class Sampling(Section):
     """Which sessions are kept. The choice is a hash of the session id: the same after every restart."""
 
     rate: Ratio = Field(1.0, description="share of sessions to keep and judge")
 
 
-class Journal(_Section):
+class Journal(Section):
     """Where telemetry waits, durably, until its session is judged."""
 
     segment_bytes: int = Field(1024 * 1024 * 1024, ge=1024 * 1024, description="start a new file at this size")
@@ -104,14 +99,14 @@ class Journal(_Section):
     min_free_bytes: int = Field(512 * 1024 * 1024, ge=0, description="refuse telemetry below this much free")
 
 
-class Price(_Section):
+class Price(Section):
     """Dollars for a million tokens. Cached input counts as input."""
 
     input: float = Field(ge=0, allow_inf_nan=False)
     output: float = Field(ge=0, allow_inf_nan=False)
 
 
-class EvaluatorSettings(_Section):
+class EvaluatorSettings(Section):
     """Settings of one evaluator; what is left out comes from `judge`. Not every evaluator takes every key."""
 
     enabled: bool = True
@@ -136,23 +131,7 @@ class EvaluatorSettings(_Section):
         return self
 
 
-class JudgeSettings(_Section):
-    """The model that answers questions. Without a key nothing is asked and verdicts say so."""
-
-    api_key: SecretStr | None = Field(None, description="default: the environment's ANTHROPIC_API_KEY")
-    base_url: str | None = Field(None, description="any endpoint that speaks the Anthropic Messages API")
-    model: str = "claude-opus-4-8"
-    effort: Literal["low", "medium", "high", "xhigh", "max"] = "medium"
-    thinking: bool = Field(True, description="adaptive thinking; false for models that lack it")
-    max_output_tokens: int = Field(4096, gt=0)
-    transcript_tokens: int = Field(60_000, gt=1000, description="transcripts longer than this are elided")
-    timeout_seconds: Seconds = 120
-    concurrency: int = Field(4, gt=0, description="questions asked at the same time")
-    max_attempts: int = Field(6, gt=0, description="tries per question before it is not judged")
-    retry_max_seconds: Seconds = Field(300, description="longest wait between tries")
-
-
-class OtlpExport(_Section):
+class OtlpExport(Section):
     """Where verdict spans and `gen_ai.evaluation.result` events go: your Collector's verdict pipeline."""
 
     endpoint: str = Field(description="http://host:4317 for grpc, http://host:4318 for http/protobuf")
@@ -164,16 +143,16 @@ class OtlpExport(_Section):
     events: bool = True
 
 
-class Export(_Section):
+class Export(Section):
     otlp: OtlpExport | None = None
 
 
-class Log(_Section):
+class Log(Section):
     level: Literal["debug", "info", "warning", "error"] = "info"
     format: Literal["console", "json"] = "console"
 
 
-class Config(_Section):
+class Config(Section):
     """The whole file. Every key may be left out."""
 
     data_dir: Path = Field(Path("data"), description="journal and verdicts live here")
@@ -189,6 +168,13 @@ class Config(_Section):
     export: Export = Export()
     log: Log = Log()
     shutdown_seconds: Seconds = Field(20, description="finish within this long after SIGTERM")
+
+    @model_validator(mode="after")
+    def _every_model_asked_has_its_price(self) -> Config:
+        models = sorted({entry.model for entry in self.evaluators.values() if entry.enabled and entry.model})
+        if problems := [problem for model in models for problem in self.judge.price_problems(model)]:
+            raise ValueError("; ".join(f"judge: {problem}" for problem in problems))
+        return self
 
 
 def load_config(path: Path, environment: Mapping[str, str]) -> Config:

@@ -19,7 +19,7 @@ from collector.journal.journal import Journal
 from collector.metrics import Metrics
 from collector.sessions.assembly import assemble
 from collector.sessions.book import Claim, SessionBook
-from collector.sessions.keys import Kind
+from collector.sessions.keys import Kind, SessionNames
 from collector.store.store import ClosedSession, PendingQuestion, Store
 from extractors.registry import UNRECOGNISED, extract
 from extractors.spans import Session
@@ -41,7 +41,7 @@ class Rules:
 
     evaluators: Sequence[Evaluator]
     suites: Sequence[Suite]
-    session_names: Sequence[str]
+    session_names: SessionNames
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,10 +182,11 @@ class Judging:
         return PendingQuestion(draft.id, question, draft, created_ns=now_ns, next_ns=now_ns)
 
     async def _keep(self, claim: Claim, reading: _Reading) -> None:
-        if claim.kind == Kind.TRACE and reading.trajectory.harness == UNRECOGNISED:
-            # A trace of some other software that shares the pipeline: nobody would look for it here.
-            self._metrics.unrecognised(reading.trajectory.scopes)
-            self._metrics.session_discarded("unrecognised")
+        if claim.kind == Kind.TRACE and nothing_happened(reading.trajectory):
+            # Other software that shares the pipeline, or a harness's housekeeping: nobody would look for it here.
+            if reading.trajectory.harness == UNRECOGNISED:
+                self._metrics.unrecognised(reading.trajectory.scopes)
+            self._metrics.session_discarded("nothing_happened")
             return
         session, closed_ns = reading.session, claim.closed_ms * _MS
         ref = SessionRef(session.session_id, claim.revision, session.tenant)
@@ -227,3 +228,15 @@ class Judging:
         metrics.verdict_lag((self._clock.now_ns() - claim.closed_ms * _MS) / 1e9)
         for evaluator, error in reading.defects:
             log.error("evaluator_failed", evaluator=evaluator, session=session.session_id, exc_info=error)
+
+
+def nothing_happened(trajectory: Trajectory) -> bool:
+    """Did no person ask, no model answer, no tool run, nothing fail?"""
+    return not (
+        trajectory.prompts
+        or trajectory.steps
+        or trajectory.tool_calls
+        or trajectory.skill_invocations
+        or trajectory.failures
+        or trajectory.answer
+    )

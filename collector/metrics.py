@@ -213,7 +213,7 @@ class Metrics:
         self._sessions_discarded = self._counter(
             "sessions_discarded_total",
             "Sessions closed and not judged: sampled_out, no_session (a trace that nothing named), "
-            "empty (all its telemetry belonged elsewhere), unrecognised (a trace that nothing named or understood)",
+            "empty (all its telemetry belonged elsewhere), nothing_happened (a trace that nothing named, with nothing an agent did in it)",
             "reason",
         )
         self._unrecognised = self._counter(

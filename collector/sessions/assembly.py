@@ -3,24 +3,24 @@ one's own."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from collector.journal.rows import RowKey, signal_of, split_names
 from collector.otlp.decode import decode_session
 from collector.sessions.book import Claim
-from collector.sessions.keys import Kind
-from extractors.spans import Attributes, Session, Span
+from collector.sessions.keys import Kind, SessionNames
+from extractors.spans import LogRecord, Session, Span
 
 _Rows = Sequence[tuple[RowKey, bytes]]
 
 
-def assemble(claim: Claim, own: _Rows, neighbours: _Rows, names: Sequence[str]) -> Session:
+def assemble(claim: Claim, own: _Rows, neighbours: _Rows, names: SessionNames) -> Session:
     """The session as it was when it was closed.
 
     `own` are the rows of the session and of the traces it reads, `neighbours` those of other sessions that read the
-    same traces; rows behind the closing are left out. `names` are the attributes that may name a session, strongest
-    first. The result does not depend on the order in which rows were written.
+    same traces; rows behind the closing are left out. `names` are the attributes that may name a session.
+    The result does not depend on the order in which rows were written.
     """
     owner = _owner(claim, own)
     session = _decode(owner, own, claim.upto)
@@ -30,15 +30,15 @@ def assemble(claim: Claim, own: _Rows, neighbours: _Rows, names: Sequence[str]) 
     homes = homes_of(everyone.spans, names)
     first = _first_names(everyone.spans, names)
 
-    def belongs(trace_id: str | None, span_id: str | None, attributes: Attributes) -> bool:
-        named = own_name(attributes, names)
-        home = named or homes.get((trace_id or "", span_id or "")) or first.get(trace_id or "")
+    def belongs(item: Span | LogRecord) -> bool:
+        trace_id, span_id = item.trace_id or "", item.span_id or ""
+        home = own_name(item, names) or homes.get((trace_id, span_id)) or first.get(trace_id)
         return home is None or home == owner[0]
 
     return replace(
         session,
-        spans=tuple(span for span in everyone.spans if belongs(span.trace_id, span.span_id, span.attributes)),
-        records=tuple(r for r in everyone.records if belongs(r.trace_id, r.span_id, r.attributes)),
+        spans=tuple(filter(belongs, everyone.spans)),
+        records=tuple(filter(belongs, everyone.records)),
     )
 
 
@@ -57,22 +57,22 @@ def _decode(owner: tuple[str, str], rows: _Rows, upto: int) -> Session:
     return decode_session(owner[0], bodies["traces"], bodies["logs"], owner[1])
 
 
-def own_name(attributes: Attributes, names: Iterable[str]) -> str | None:
+def own_name(item: Span | LogRecord, names: SessionNames) -> str | None:
     """The session that an item's own attributes name; the decoded twin of `keys.named_by`."""
-    for name in names:
-        value = attributes.get(name)
+    for name in names.of(item.scope.name):
+        value = item.attributes.get(name)
         if isinstance(value, str) and value:
             return value
     return None
 
 
-def homes_of(spans: Sequence[Span], names: Sequence[str]) -> Mapping[tuple[str, str], str]:
+def homes_of(spans: Sequence[Span], names: SessionNames) -> Mapping[tuple[str, str], str]:
     """(trace id, span id) → session, for the spans of traces that name any.
 
     A span that names a session goes there; another follows its nearest ancestor that names one, else the trace's
     first name in order of span start. Parents that never arrived, and parents in a circle, are no ancestors.
     """
-    named = {(span.trace_id, span.span_id): own_name(span.attributes, names) for span in spans}
+    named = {(span.trace_id, span.span_id): own_name(span, names) for span in spans}
     parents = {(span.trace_id, span.span_id): span.parent_id for span in spans}
     first = _first_names(spans, names)
     homes: dict[tuple[str, str], str] = {}
@@ -91,11 +91,11 @@ def homes_of(spans: Sequence[Span], names: Sequence[str]) -> Mapping[tuple[str, 
     return homes
 
 
-def _first_names(spans: Sequence[Span], names: Sequence[str]) -> dict[str, str]:
+def _first_names(spans: Sequence[Span], names: SessionNames) -> dict[str, str]:
     """Trace id → the first session name in it by span start, then span id."""
     first: dict[str, str] = {}
     for span in sorted(spans, key=lambda span: (span.start_ns, span.span_id)):
-        name = own_name(span.attributes, names)
+        name = own_name(span, names)
         if name is not None:
             first.setdefault(span.trace_id, name)
     return first

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Protocol, TypeAlias
 
@@ -30,6 +30,21 @@ class Kind(IntEnum):
     """telemetry that names its session itself"""
     TRACE = 1
     """telemetry that does not; it follows the sessions that its trace turns out to belong to"""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionNames:
+    """Which attributes may name a session, strongest first. `by_scope` replaces `names` for instrumentation scopes
+    that begin with the key, where a harness uses the usual names for something else."""
+
+    names: tuple[str, ...] = (SESSION_ID,)
+    by_scope: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def of(self, scope: str) -> tuple[str, ...]:
+        for prefix, names in self.by_scope.items():
+            if scope.startswith(prefix):
+                return names
+        return self.names
 
 
 @dataclass(frozen=True, slots=True)

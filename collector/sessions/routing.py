@@ -19,7 +19,7 @@ from collector.otlp.envelope import Piece, ScopeGroup, embedded, encode_varint, 
 from collector.otlp.wire_pb2 import RecordHead, ResourceHead, ScopeHead, SpanHead
 from collector.sessions.book import SessionBook
 from collector.sessions.hot import SAMPLED_OUT
-from collector.sessions.keys import SESSION_ID, Kind, Owner, RawAttributes, is_set, named_by, text_of
+from collector.sessions.keys import SESSION_ID, Kind, Owner, RawAttributes, SessionNames, is_set, named_by, text_of
 
 _NO_TRACE = bytes(16)
 _NO_SPAN = bytes(8)
@@ -37,7 +37,7 @@ class Marks:
 
     own_scope: str = "spanjudge"
     own_service: str = "spanjudge"
-    names: tuple[str, ...] = (SESSION_ID,)
+    names: SessionNames = field(default_factory=SessionNames)
     end_events: tuple[str, ...] = ("session.end",)
     end_attributes: tuple[str, ...] = ()
 
@@ -63,10 +63,12 @@ class Routed:
 
 @dataclass(frozen=True, slots=True)
 class _Around:
-    """What a resource says of the items in it."""
+    """What resource and scope say of the items in them: `session` is the one the resource names, `names` the
+    attributes by which an item may name its own."""
 
     session: str | None
     own: bool
+    names: tuple[str, ...]
 
 
 @dataclass(slots=True)
@@ -187,7 +189,7 @@ class Router:
         if len(span.span_id) != 8 or span.span_id == _NO_SPAN:
             routed.reject(f"a span has a span id of {len(span.span_id)} bytes, 8 that are not all zero expected")
             return
-        name = named_by(span.attributes, self._marks.names)
+        name = named_by(span.attributes, around.names)
         part = self._part(name, trace, around, tenant, parts, now_ms)
         if part is None:
             routed.sampled_out += 1
@@ -214,7 +216,7 @@ class Router:
                 routed.reject(f"a log record of {end - body} bytes cannot be decoded")
                 continue
             trace = record.trace_id if len(record.trace_id) == 16 and record.trace_id != _NO_TRACE else b""
-            name = named_by(record.attributes, self._marks.names)
+            name = named_by(record.attributes, around.names)
             if name is None and not trace:
                 name = around.session
                 if name is None:
@@ -265,12 +267,12 @@ class Router:
         if known is None:
             try:
                 attributes = ResourceHead.FromString(embedded(group.resource, 1)).attributes
-                scope = ScopeHead.FromString(embedded(group.scope, 1)).name
+                scope = ScopeHead.FromString(embedded(group.scope, 1)).name.decode("utf-8", "replace")
             except DecodeError as error:
                 raise Malformed(f"a resource or scope cannot be decoded: {error}") from error
-            own = scope.decode("utf-8", "replace") == self._marks.own_scope
-            own = own or _text(attributes, "service.name") == self._marks.own_service
-            known = _Around(named_by(attributes, self._marks.names), own)
+            own = scope == self._marks.own_scope or _text(attributes, "service.name") == self._marks.own_service
+            names_here = self._marks.names.of(scope)
+            known = _Around(named_by(attributes, names_here), own, names_here)
             if len(self._around_cache) >= _CACHED_RESOURCES:
                 self._around_cache.clear()
             self._around_cache[key] = known

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collector.config import SESSION_ALIASES
+from collector.config import SCOPE_NAMES, SESSION_ALIASES
 from collector.journal.rows import Signal
 from collector.sessions.assembly import assemble
 from collector.sessions.book import Claim, Policy, SessionBook
+from collector.sessions.keys import SessionNames
 from collector.sessions.routing import Marks, Routed, Router
 from extractors.spans import Session
 from tests.fakes.journal import MemoryRows
 
-NAMES = ("session.id", *SESSION_ALIASES)
+NAMES = SessionNames(("session.id", *SESSION_ALIASES), SCOPE_NAMES)
 START_MS = 1_800_000_000_000
 POLICY = Policy(idle_ms=10_000, max_age_ms=60_000, settle_ms=2_000, late_window_ms=30_000)
 

@@ -136,3 +136,15 @@ def test_the_same_session_id_of_two_tenants_is_two_sessions() -> None:
         ("blue", "chat-1", 1),
         ("red", "chat-1", 1),
     ]
+
+
+def test_a_scope_may_name_its_sessions_by_other_attributes() -> None:
+    desk = Desk()
+    spans = [
+        span(1, 1, conversation__id="chat-1"),
+        span(1, 2, 1, session__id="sandbox-7"),
+        span(1, 3, 2, session__id="sandbox-7", conversation__id="chat-1"),
+        span(2, 4, thread_id="chat-1"),
+    ]
+    desk.send("traces", trace_request(spans, scope="codex_exec"))
+    assert {name: len(session.spans) for name, session in desk.close_all().items()} == {"chat-1": 4}
