@@ -73,7 +73,7 @@ def test_every_acknowledged_span_is_judged_whenever_the_process_is_killed(tmp_pa
             sender.wait_for_more(100, f"acknowledged before kill {kill}")
             server.kill()
             server.start()
-    with server.start():
+    with server:
         for name, acknowledged in sender.acknowledged.items():
             assert len(acknowledged) > 10
 
