@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias, get_args
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
 from prometheus_client.metrics import disable_created_metrics
 
+from collector.judge_metrics import JudgeMetrics
 from collector.metric_labels import (
     EXEMPLAR_CHARACTERS,
     MAX_SERIES,
@@ -24,6 +25,7 @@ from collector.metric_labels import (
     clean,
     exemplar_of,
 )
+from judge.prices import usage_of
 from judge.question import Answer
 from judge.verdict import Judged, NotApplicable, NotJudged, Score
 
@@ -144,11 +146,12 @@ class Metrics:
     def judge_answered(self, answer: Answer) -> None:
         """The tokens of one answer. Cached input is counted as cache_read and cache_write, not as input."""
         model = self._labels.bound("model", answer.model)
+        usage = usage_of(answer)
         kinds = {
-            "input": answer.input_tokens,
-            "output": answer.output_tokens,
-            "cache_read": answer.cache_read_tokens,
-            "cache_write": answer.cache_write_tokens,
+            "input": usage.fresh,
+            "output": usage.output,
+            "cache_read": usage.cache_read,
+            "cache_write": usage.cache_write,
         }
         for kind, tokens in kinds.items():
             self._judge_tokens.labels(model, kind).inc(max(0, tokens))
@@ -213,7 +216,8 @@ class Metrics:
         self._sessions_discarded = self._counter(
             "sessions_discarded_total",
             "Sessions closed and not judged: sampled_out, no_session (a trace that nothing named), "
-            "empty (all its telemetry belonged elsewhere), nothing_happened (a trace that nothing named, with nothing an agent did in it)",
+            "empty (all its telemetry belonged elsewhere), nothing_happened (a trace that nothing named, with nothing "
+            "an agent did in it)",
             "reason",
         )
         self._unrecognised = self._counter(
@@ -253,6 +257,7 @@ class Metrics:
             "judge_question_duration_seconds", "Time of one request to a judge model", JUDGE_SECONDS, "model"
         )
         self._questions_pending = self._gauge("questions_pending", "Questions that wait for a judge")
+        self.judge = JudgeMetrics(self._counter, self._gauge, self._labels.bound)
 
     def _declare_export(self) -> None:
         self._export_sent = self._counter("export_sent_total", "Verdicts delivered", "exporter")

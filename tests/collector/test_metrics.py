@@ -14,6 +14,7 @@ from prometheus_client.exposition import choose_encoder
 
 from collector.metric_labels import MAX_VALUES, OTHER
 from collector.metrics import Metrics, document
+from judge.budget import Limit
 from judge.question import Answer
 from judge.verdict import NotApplicable, NotJudged, Score
 from tests.fakes.verdicts import TRACE_ID, judged
@@ -51,6 +52,11 @@ def _used() -> Metrics:
     metrics.judge_asked("model-a", "answered", 2.0)
     metrics.judge_answered(Answer("Yes", "because", "model-a", 100, 20, 50, 10))
     metrics.questions_pending(1)
+    metrics.judge.cost("model-a", "goal_completion", 1_500_000)
+    metrics.judge.cache_hit("goal_completion")
+    metrics.judge.budget([(Limit("day", "dollars", 5), 0.5)])
+    metrics.judge.circuit_opened("judge_unavailable")
+    metrics.judge.question_expired("budget_spent")
     metrics.export_sent("otlp", 2, 1_767_225_600_000_000_000)
     metrics.export_failed("otlp", "invalid_argument", 1)
     metrics.export_retried("otlp", "unavailable")
@@ -166,6 +172,25 @@ def test_an_unrecognised_session_counts_once_under_each_scope() -> None:
     assert _value(metrics, "unrecognised_total", scope="a") == 1
     assert _value(metrics, "unrecognised_total", scope="b") == 1
     assert _value(metrics, "unrecognised_total", scope="") == 1
+
+
+def test_every_token_of_an_answer_is_counted_under_one_kind_only() -> None:
+    metrics = Metrics()
+    metrics.judge_answered(Answer("Yes", "because", "m", input_tokens=100, output_tokens=20, cache_read_tokens=60))
+    counted = {kind: _value(metrics, "judge_tokens_total", model="m", kind=kind) for kind in ("input", "cache_read")}
+    assert counted == {"input": 40, "cache_read": 60}
+
+
+def test_money_and_the_circuit_are_shown_as_people_count_them() -> None:
+    metrics = Metrics()
+    metrics.judge.cost("m", "goal_completion", 1_500_000_000)
+    metrics.judge.budget([(Limit("hour", "tokens", 10, "goal_completion"), 0.25)])
+    assert _value(metrics, "judge_cost_dollars_total", model="m", evaluator="goal_completion") == 1.5
+    labels = {"window": "hour", "unit": "tokens", "evaluator": "goal_completion"}
+    assert _value(metrics, "judge_budget_remaining_ratio", **labels) == 0.25
+    for state, shown in (("closed", 0), ("open", 1), ("half_open", 1)):
+        metrics.judge.circuit(state)  # type: ignore[arg-type]
+        assert _value(metrics, "judge_circuit_open") == shown
 
 
 def test_there_are_no_created_series_and_all_names_are_plain() -> None:

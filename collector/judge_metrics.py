@@ -1,0 +1,78 @@
+"""What asking costs and how the judge is doing. A part of `collector.metrics.Metrics`, which declares and documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from prometheus_client import Counter, Gauge
+
+from judge.breaker import State
+from judge.budget import Limit
+from judge.prices import NANO
+
+
+class Declare(Protocol):
+    """Makes one metric of a kind: name without prefix, meaning, labels."""
+
+    def __call__(self, name: str, meaning: str, *labels: str) -> Counter: ...
+
+
+class DeclareGauge(Protocol):
+    def __call__(self, name: str, meaning: str, *labels: str) -> Gauge: ...
+
+
+class JudgeMetrics:
+    """`bound` keeps the values of a label (its name, the value) from growing without end."""
+
+    def __init__(self, counter: Declare, gauge: DeclareGauge, bound: Callable[[str, str], str]) -> None:
+        self._bound = bound
+        self._cost = counter("judge_cost_dollars_total", "What answers cost, by the prices given", "model", "evaluator")
+        self._hits = counter(
+            "judge_cache_hits_total", "Questions answered by an earlier answer to the same", "evaluator"
+        )
+        self._remaining = gauge(
+            "judge_budget_remaining_ratio",
+            "Share that is left of a limit in its current hour or day; an empty evaluator stands for all",
+            "window",
+            "unit",
+            "evaluator",
+        )
+        self._open = gauge("judge_circuit_open", "1 while the judge is not asked because it failed or refused the key")
+        self._opened = counter("judge_circuit_opened_total", "Times that the circuit opened", "reason")
+        self._concurrency = gauge("judge_concurrency", "Questions that may be asked at the same time just now")
+        self._oldest = gauge("questions_oldest_seconds", "How long the oldest open question has waited; 0 for none")
+        self._batches = gauge("judge_batches_open", "Message batches on their way")
+        self._expired = counter(
+            "questions_expired_total", "Questions that waited too long and are not judged", "reason"
+        )
+
+    def cost(self, model: str, evaluator: str, nano_dollars: int) -> None:
+        self._cost.labels(self._bound("model", model), self._bound("evaluator", evaluator)).inc(
+            max(0, nano_dollars) / NANO
+        )
+
+    def cache_hit(self, evaluator: str) -> None:
+        self._hits.labels(self._bound("evaluator", evaluator)).inc()
+
+    def budget(self, remaining: Sequence[tuple[Limit, float]]) -> None:
+        for limit, share in remaining:
+            self._remaining.labels(limit.window, limit.unit, limit.evaluator or "").set(share)
+
+    def circuit(self, state: State) -> None:
+        self._open.set(0 if state == "closed" else 1)
+
+    def circuit_opened(self, reason: str) -> None:
+        self._opened.labels(self._bound("reason", reason)).inc()
+
+    def concurrency(self, limit: int) -> None:
+        self._concurrency.set(limit)
+
+    def oldest_question(self, seconds: float) -> None:
+        self._oldest.set(max(0.0, seconds))
+
+    def batches_open(self, count: int) -> None:
+        self._batches.set(count)
+
+    def question_expired(self, reason: str) -> None:
+        self._expired.labels(self._bound("reason", reason)).inc()
