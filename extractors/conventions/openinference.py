@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 
 from extractors import attributes as at
 from extractors.conventions import genai
-from extractors.conventions.openinference_messages import OUTPUT_MESSAGES, flattened, hides_text
+from extractors.conventions.openinference_messages import OUTPUT_MESSAGES, flattened, hides_anything, hides_text
 from extractors.conventions.openinference_spans import KIND, retold
 from extractors.skill_signals import invocations
 from extractors.spans import Session, Span
@@ -70,7 +70,8 @@ def _without_hidden(steps: Iterable[Step], spans: Iterable[Span]) -> Iterable[St
 
 
 def _hides_output(span: Span) -> bool:
-    return any(hides_text(fields) for fields in flattened(span.attributes, OUTPUT_MESSAGES) or ())
+    found = flattened(span.attributes, OUTPUT_MESSAGES) if hides_anything(span.attributes) else None
+    return any(hides_text(fields) for fields in found or ())
 
 
 def _notes(spans: Iterable[Span]) -> Iterable[str]:

@@ -33,12 +33,11 @@ def flattened(attributes: Attributes, head: str) -> list[Fields] | None:
     """The entries `<head>.<i>.<rest>` by number, each as `rest` → value; None when there are none."""
     entries: dict[int, dict[str, Value]] = {}
     start = f"{head}."
-    for key, value in attributes.items():
-        if not key.startswith(start):
-            continue
-        index, _, rest = key[len(start) :].partition(".")
+    length = len(start)
+    for key in [key for key in attributes if key.startswith(start)]:
+        index, _, rest = key[length:].partition(".")
         if index.isdecimal() and len(index) <= at.MAX_DIGITS:
-            entries.setdefault(int(index), {})[rest] = value
+            entries.setdefault(int(index), {})[rest] = attributes[key]
     return [entries[index] for index in sorted(entries)] or None
 
 
@@ -48,7 +47,7 @@ def input_messages(attributes: Attributes) -> list[Value] | None:
     Hidden text makes the whole list unrecorded: who asked for what in it cannot be told any more.
     """
     found = flattened(attributes, INPUT_MESSAGES)
-    if found is None or any(hides_text(fields) for fields in found):
+    if found is None or (hides_anything(attributes) and any(hides_text(fields) for fields in found)):
         return None
     return _as_messages(found)
 
@@ -56,6 +55,11 @@ def input_messages(attributes: Attributes) -> list[Value] | None:
 def output_messages(attributes: Attributes) -> list[Value] | None:
     """What the model said. Of a message with hidden text the calls are kept."""
     return _as_messages(flattened(attributes, OUTPUT_MESSAGES))
+
+
+def hides_anything(attributes: Attributes) -> bool:
+    """Whether any value was hidden."""
+    return HIDDEN in attributes.values()
 
 
 def hides_text(fields: Fields) -> bool:

@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Final
 
 from extractors import attributes as at
-from extractors.conventions.genai_calls import TOOL_STATUS
 from extractors.conventions.genai_spans import AGENT, TOOL, WORKFLOW, WORKFLOW_NAME
 from extractors.conventions.openinference_messages import (
     HIDDEN,
@@ -110,7 +109,6 @@ def tool_call(span: Span) -> dict[str, Value]:
         at.TOOL_CALL_ID: at.text(attributes, "tool.id") or at.text(attributes, "tool_call.id"),
         at.TOOL_CALL_ARGUMENTS: arguments_in(shown(span, INPUT)),
         at.TOOL_CALL_RESULT: shown(span, OUTPUT),
-        TOOL_STATUS: None,
     }
 
 

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from extractors.langchain_messages import ToolMessage, messages_in, tool_message
+from extractors.messages import Message, RequestedCall, messages
 from extractors.spans import Value
 
 
@@ -29,7 +30,7 @@ CALL: Value = {"name": "dig", "args": {"bed": 4}, "id": "c1", "type": "tool_call
     ],
 )
 def test_a_persons_message_is_read_in_every_shape(value: Value) -> None:
-    assert [(one["role"], one["content"]) for one in messages_in(value) or ()] == [("user", "hi")]  # type: ignore[call-overload, index]  # made of dicts
+    assert messages(messages_in(value)) == (Message("user", "hi"),)
 
 
 @pytest.mark.parametrize(
@@ -37,8 +38,8 @@ def test_a_persons_message_is_read_in_every_shape(value: Value) -> None:
     [{"type": "ai", "data": {"content": "", "tool_calls": [CALL]}}, constructed("AIMessageChunk", tool_calls=[CALL])],
 )
 def test_calls_of_the_model_keep_name_id_and_arguments(value: Value) -> None:
-    (message,) = messages_in(value) or ()
-    assert message["tool_calls"] == [{"id": "c1", "name": "dig", "arguments": {"bed": 4}}]  # type: ignore[call-overload, index]  # made of dicts
+    calls = [call for message in messages(messages_in(value)) or () for call in message.calls]
+    assert calls == [RequestedCall("dig", "c1", {"bed": 4})]
 
 
 @pytest.mark.parametrize(
