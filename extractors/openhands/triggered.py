@@ -7,7 +7,6 @@ nobody can make up such a skill by writing the tag.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -24,6 +23,12 @@ _OPEN: Final = "<EXTRA_INFO>"
 _CLOSE: Final = "</EXTRA_INFO>"
 _WHY: Final = "based on a keyword match for "
 _WHERE: Final = "Skill location: "
+_HEADS: Final = (
+    "The following information has been included ",
+    "It may or may not be relevant ",
+    _WHERE,
+    "(Use this path ",
+)
 
 
 def triggered(spans: Iterable[Span]) -> tuple[SkillInvocation, ...]:
@@ -48,17 +53,18 @@ def _added_texts(history: Iterable[Value]) -> Iterator[str]:
 
 
 def _skills(text: str, span: Span) -> Iterator[SkillInvocation]:
-    """Skills in one added text. Closing tags inside a skill's text are its own: only the last one before the next
-    block ends it."""
+    """Skills in one added text. A closing tag inside a skill's text is its own: the last one of a block ends it."""
     for block in text.split(f"{_OPEN}\n")[1:]:
-        head, _, rest = block.rpartition(_CLOSE)[0].partition("\n\n")
-        if _WHY not in head.partition("\n")[0]:
+        lines = block.rpartition(_CLOSE)[0].split("\n")
+        if _WHY not in lines[0]:
             continue
-        source = next((line.removeprefix(_WHERE) for line in head.splitlines() if line.startswith(_WHERE)), None)
+        begins = next((at for at, line in enumerate(lines) if line and not line.startswith(_HEADS)), len(lines))
+        heads = [line.removeprefix(_WHERE) for line in lines[:begins] if line.startswith(_WHERE)]
+        source = next(iter(heads), None)
         attempt = SkillInvocation(
             _name(source), LoadOutcome.LOADED, span_anchor(span), ROOT_AGENT, LoadedBy.USER, source=source
         )
-        yield replace(with_body(attempt, rest.strip() or None), source=source)
+        yield with_body(attempt, "\n".join(lines[begins:]).strip() or None)
 
 
 def _name(source: str | None) -> str | None:
