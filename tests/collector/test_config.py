@@ -1,0 +1,68 @@
+"""The configuration file complains in one go, in the user's words, and its paths are taken from where it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from collector.config import Config, load_config
+from judge.documents import DocumentError
+
+
+def _load(directory: Path, text: str, environment: Mapping[str, str] | None = None) -> Config:
+    file = directory / "spanjudge.yaml"
+    file.write_text(text)
+    return load_config(file, environment or {})
+
+
+def _problems(directory: Path, text: str) -> list[str]:
+    with pytest.raises(DocumentError) as caught:
+        _load(directory, text)
+    return [str(problem).removeprefix(f"{directory}/") for problem in caught.value.problems]
+
+
+def test_an_empty_file_means_the_defaults(tmp_path: Path) -> None:
+    assert _load(tmp_path, "") == Config(data_dir=tmp_path / "data")
+
+
+def test_paths_are_taken_from_where_the_file_stands(tmp_path: Path) -> None:
+    config = _load(tmp_path, "data_dir: here\nsuites: ['suites/*.yaml']\n")
+    assert config.data_dir == tmp_path / "here"
+    assert config.suites == (f"{tmp_path}/suites/*.yaml",)
+
+
+def test_an_absolute_path_stays(tmp_path: Path) -> None:
+    assert _load(tmp_path, "data_dir: /var/lib/spanjudge\n").data_dir == Path("/var/lib/spanjudge")
+
+
+def test_every_problem_is_told_at_once_with_line_and_key(tmp_path: Path) -> None:
+    text = "sessions:\n  idle_secnds: 3\nsampling:\n  rate: 2\nlog:\n  level: loud\n"
+    problems = _problems(tmp_path, text)
+    assert [problem.split(": ")[0] for problem in problems] == [f"spanjudge.yaml:{line}" for line in (2, 4, 6)]
+    assert [problem.split(": ")[1] for problem in problems] == ["sessions.idle_secnds", "sampling.rate", "log.level"]
+
+
+def test_an_age_below_the_idle_time_is_told_in_the_users_words(tmp_path: Path) -> None:
+    (problem,) = _problems(tmp_path, "sessions:\n  max_age_seconds: 10\n")
+    assert "max_age_seconds (10) must be at least idle_seconds (300)" in problem
+
+
+def test_values_may_come_from_the_environment(tmp_path: Path) -> None:
+    text = "judge:\n  api_key: ${env:KEY}\n  model: ${env:MODEL:-small}\n"
+    config = _load(tmp_path, text, {"KEY": "secret"})
+    assert config.judge.api_key is not None
+    assert config.judge.api_key.get_secret_value() == "secret"
+    assert config.judge.model == "small"
+
+
+def test_a_key_is_never_printed(tmp_path: Path) -> None:
+    config = _load(tmp_path, "judge:\n  api_key: very-secret\nexport:\n  otlp:\n    endpoint: http://c:4317\n")
+    assert "very-secret" not in repr(config)
+    assert "very-secret" not in config.model_dump_json()
+
+
+def test_a_missing_file_is_a_problem_like_any_other(tmp_path: Path) -> None:
+    with pytest.raises(DocumentError, match="cannot be read"):
+        load_config(tmp_path / "none.yaml", {})
