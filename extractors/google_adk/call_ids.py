@@ -71,7 +71,7 @@ def with_call_ids(session: Session) -> Session:
     changes: dict[Key, _Change] = {}
     for run in _runs(tree):
         for request, executed in _rounds(run):
-            parts = (request, *(span for span in tree.descendants(request) if operation(span) in INFERENCE))
+            parts = tuple(_parts_of(tree, request))
             carriers = [span.attributes for span in parts]
             carriers += [attributes for span in parts for attributes in told.get(key_of(span), ())]
             change = _change(run, request, carriers, executed)
@@ -112,6 +112,15 @@ def _runs(tree: Tree) -> list[_Run]:
         elif operation(span) in INFERENCE and (parent is None or operation(parent) not in INFERENCE):
             run.requests.append(span)
     return list(runs.values())
+
+
+def _parts_of(tree: Tree, request: Span) -> Iterator[Span]:
+    """A request and the spans of the same request inside it."""
+    waiting = deque([request])
+    while waiting:
+        span = waiting.popleft()
+        yield span
+        waiting.extend(below for below in tree.children(span) if operation(below) in INFERENCE)
 
 
 def _rounds(run: _Run) -> Iterator[tuple[Span, Mapping[str, deque[Span]]]]:

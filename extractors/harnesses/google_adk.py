@@ -32,7 +32,7 @@ from extractors.google_adk.turns import with_turns_as_agent
 from extractors.skills import Skill
 from extractors.spans import Session
 from extractors.trajectory import Trajectory
-from extractors.tree import tree_of
+from extractors.tree import Key, key_of, tree_of
 
 NAME: Final = "google_adk"
 SCOPE: Final = "gcp.vertex.agent"
@@ -67,17 +67,18 @@ def extract(session: Session) -> Trajectory:
 
 def _with_answer(trajectory: Trajectory, session: Session) -> Trajectory:
     """The last text that asks for no tool, of any agent that talks to the person: all but those used as tools."""
+    inside_tools: set[Key] = set()
     tree = tree_of(session.spans)
-    inside_tools = {
-        (span.trace_id, span.span_id)
-        for tool in tree.spans.values()
-        if operation(tool) == TOOL
-        for span in tree.descendants(tool)
-    }
+    for span in tree.walk():
+        above = tree.parent(span)
+        if above is not None and (operation(above) == TOOL or key_of(above) in inside_tools):
+            inside_tools.add(key_of(span))
     said = [
         step
         for step in trajectory.steps
-        if step.text and not step.call_ids and (step.anchor.trace_id, step.anchor.span_id) not in inside_tools
+        if step.text
+        and not step.call_ids
+        and (step.anchor.trace_id or "", step.anchor.span_id or "") not in inside_tools
     ]
     if not said:
         return trajectory

@@ -282,3 +282,10 @@ def test_a_trajectory_does_not_depend_on_the_order_of_spans(name: str, data: st.
     source = SESSIONS[name]
     shuffled = replace(source, spans=tuple(data.draw(st.permutations(source.spans))))
     assert registry.extract(shuffled) == trajectory(name)
+
+
+@pytest.mark.parametrize("kind", ["execute_tool", "generate_content", "invoke_agent"])
+def test_a_session_of_nothing_but_nested_spans_is_read(kind: str) -> None:
+    one = next(span for span in SESSIONS["schema-2-spans"].spans if span.attributes["gen_ai.operation.name"] == kind)
+    chain = [replace(one, span_id=str(at), parent_id=str(at - 1), start_ns=at) for at in range(1, 10_000)]
+    assert registry.extract(Session("deep", tuple(chain))).harness == "google_adk"
