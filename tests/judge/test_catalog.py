@@ -13,8 +13,8 @@ from extractors.trajectory import Trajectory
 from judge.catalog import NAMES, UNRECOGNISED, Evaluator, Plan, build, option_problems, plan_all
 from judge.options import EvaluatorOptions
 from judge.question import Question
-from judge.suites import Case
-from judge.verdict import NotJudged, SessionRef, Verdict, verdict_id
+from judge.suites import Case, Match
+from judge.verdict import NotApplicable, NotJudged, SessionRef, Verdict, verdict_id
 from tests.judge.trajectories import call, case, failed, load, skills, trajectory
 
 SESSION = trajectory(
@@ -104,6 +104,35 @@ def _questions(name: str, options: dict[str, EvaluatorOptions]) -> list[Question
     return [question for question in plan.questions if question.evaluator == name]
 
 
+def test_votes_reach_the_question_and_are_part_of_the_version() -> None:
+    (question,) = _questions("goal_completion", {"goal_completion": EvaluatorOptions(votes=3)})
+    assert (question.votes, question.evaluator_version) == (3, "1+v1+votes-3")
+
+
+def test_only_and_limits_leave_a_trace_for_built_in_evaluators_too() -> None:
+    only = EvaluatorOptions(only=Match(service=("elsewhere",)))
+    plan = plan_all(SESSION, [], build(dict.fromkeys(NAMES, only)))
+    assert plan.questions == ()
+    told = {verdict.evaluator: verdict.outcome for verdict in plan.verdicts}
+    assert told == {name: NotApplicable(f"filtered out by evaluators.{name}.only") for name in NAMES}
+    loads = tuple(load("pdf", number=number) for number in range(5))
+    many = trajectory(skill_invocations=loads)
+    plan = plan_all(many, [], build({"skill_selection": EvaluatorOptions(max_questions=2)}))
+    assert sum(question.evaluator == "skill_selection" for question in plan.questions) == 2
+    (left_out,) = [verdict for verdict in plan.verdicts if verdict.evaluator == "skill_selection"]
+    told_of = "3 of 5 questions were not asked: evaluators.skill_selection.max_questions is 2"
+    assert left_out.outcome == NotJudged("over_limit", told_of)
+
+
+def test_a_session_of_thousands_of_calls_is_planned_with_few_questions() -> None:
+    calls = [call(f"t{number % 7}", {"n": number}, number=number, result="r" * 50) for number in range(3_000)]
+    session = trajectory(*calls, answer="done", tool_definitions=())
+    ask = EvaluatorOptions(ask=True)
+    plan = plan_all(session, [], build({"tool_selection": ask, "argument_correctness": ask}))
+    assert plan.errors == ()
+    assert len([one for one in plan.questions if one.subject.kind == "tool_call"]) == 2 * ask.max_questions
+
+
 def test_a_high_risk_case_makes_its_questions_urgent() -> None:
     evaluators: tuple[Evaluator, ...] = build()
     risky = plan_all(SESSION, [case("risk: high")], evaluators)
@@ -115,13 +144,16 @@ def test_wrong_options_are_all_told_at_once() -> None:
     options = {
         "skill_selektion": EvaluatorOptions(),
         "budgets": EvaluatorOptions(model="m", effort="low"),
-        "goal_completion": EvaluatorOptions(prompt_version="v99"),
+        "goal_completion": EvaluatorOptions(prompt_version="v99", ask=True),
+        "sensitive_data": EvaluatorOptions(kinds=("shoe_size",)),
     }
     assert [key for key, _ in option_problems(options)] == [
         "skill_selektion",
         "budgets.model",
         "budgets.effort",
+        "goal_completion.ask",
         "goal_completion.prompt_version",
+        "sensitive_data.kinds",
     ]
     with pytest.raises(ValueError, match=r"evaluators\.goal_completion\.prompt_version: .* there are v1"):
         build(options)
