@@ -93,26 +93,39 @@ def _fit_outcome(fit: bool | None, rule: Event, call: ToolCall) -> Outcome:
 
 
 def _by_schemas(trajectory: Trajectory, calls: Sequence[Judged]) -> list[tuple[Subject, Outcome]]:
-    session = whole_session(trajectory)
-    if trajectory.tool_definitions is None:
-        return [(session, NotJudged("content_not_recorded", "the definitions of the tools were not recorded"))]
-    schemas = {tool.name: tool.schema for tool in trajectory.tool_definitions if tool.schema is not None}
-    checkers: dict[str, SchemaChecker | str] = {}
-    for name in {call.name for call, _ in calls} & set(schemas):
-        try:
-            checkers[name] = SchemaChecker(schemas[name])
-        except SchemaUnusable as error:
-            checkers[name] = str(error)
-    found = [(subject, _by_schema(call, checkers.get(call.name))) for call, subject in calls[:MOST_CHECKED]]
-    if over := len(calls) - len(found):
+    """For each call of a tool with a schema what its check says; for all others one outcome on the session."""
+    checkers = _checkers(trajectory, {call.name for call, _ in calls})
+    defined = [(call, subject) for call, subject in calls if call.name in checkers]
+    found = [(subject, _by_schema(call, checkers[call.name])) for call, subject in defined[:MOST_CHECKED]]
+    gap = _gap(trajectory, sorted({call.name for call, _ in calls} - checkers.keys()))
+    if over := len(defined) - len(found):
         text = f"{plural(over, 'call')} after the first {MOST_CHECKED} were not checked"
-        found.append((session, NotJudged("over_limit", text)))
+        found.append((whole_session(trajectory), NotJudged("over_limit", "; ".join(filter(None, (text, gap))))))
+    elif gap:
+        found.append((whole_session(trajectory), NotJudged("content_not_recorded", gap)))
     return found
 
 
-def _by_schema(call: ToolCall, checker: SchemaChecker | str | None) -> Outcome:
-    if checker is None:
-        return NotJudged("content_not_recorded", f"no definition of {call.name} with its arguments was recorded")
+def _checkers(trajectory: Trajectory, names: set[str]) -> dict[str, SchemaChecker | str]:
+    """Tool name to its checker, or to what is wrong with its schema; without the tools that have none."""
+    checkers: dict[str, SchemaChecker | str] = {}
+    for tool in trajectory.tool_definitions or ():
+        if tool.name in names and tool.schema is not None:
+            try:
+                checkers[tool.name] = SchemaChecker(tool.schema)
+            except SchemaUnusable as error:
+                checkers[tool.name] = str(error)
+    return checkers
+
+
+def _gap(trajectory: Trajectory, undefined: Sequence[str]) -> str:
+    """What the telemetry lacks; "" when nothing."""
+    if trajectory.tool_definitions is None:
+        return "the definitions of the tools were not recorded"
+    return f"no schema of the arguments was recorded for {listed(undefined)}" if undefined else ""
+
+
+def _by_schema(call: ToolCall, checker: SchemaChecker | str) -> Outcome:
     if isinstance(checker, str):
         return NotJudged("schema_unusable", f"{call.name}: {checker}")
     if call.arguments is None:

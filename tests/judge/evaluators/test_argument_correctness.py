@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from extractors.trajectory import ToolCall, ToolDefinition
-from judge.evaluators.argument_correctness import ArgumentCorrectness
+from judge.evaluators.argument_correctness import MOST_CHECKED, ArgumentCorrectness
 from judge.options import EvaluatorOptions
 from judge.question import Question
 from judge.suites import Case
@@ -58,6 +58,25 @@ def test_what_cannot_be_checked_is_not_judged(invocation: ToolCall, session: dic
     (outcome,) = _outcomes(invocation, **session)
     assert isinstance(outcome, NotJudged)
     assert outcome.reason == reason
+
+
+def test_tools_without_a_schema_are_told_once_and_the_others_are_checked() -> None:
+    calls = [call("other", {}, number=1), call("another", {}, number=2), call("other", {}, number=3)]
+    checked, gap = _findings(call("pay_back", {"amount": 1, "currency": "EUR"}, number=4), *calls)
+    assert isinstance(checked, Verdict)
+    assert isinstance(gap, Verdict)
+    assert checked.subject.kind == "tool_call"
+    assert gap.subject.kind == "session"
+    told = "no schema of the arguments was recorded for another, other"
+    assert gap.outcome == NotJudged("content_not_recorded", told)
+
+
+def test_calls_after_the_first_thousands_are_counted_and_not_checked() -> None:
+    calls = [call("pay_back", {"amount": 1, "currency": "EUR"}, number=number) for number in range(MOST_CHECKED + 3)]
+    *checked, over = _outcomes(*calls, call("other", {}, number=9_999))
+    assert len(checked) == MOST_CHECKED
+    told = "3 calls after the first 2000 were not checked; no schema of the arguments was recorded for other"
+    assert over == NotJudged("over_limit", told)
 
 
 def test_a_pattern_that_was_passed_over_is_told() -> None:
