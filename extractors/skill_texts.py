@@ -149,7 +149,7 @@ def _may_be(path: str, other: str) -> bool:
 
 def _texts(shows: Sequence[Printed], output: str) -> Iterator[SkillText]:
     """The skills' files of one part. A lone file has all of it."""
-    if not output.strip():
+    if not shows or not output.strip():
         return
     headed = _headed(shows, output)
     if headed:
