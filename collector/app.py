@@ -18,8 +18,9 @@ import structlog
 from starlette.applications import Starlette
 
 from collector.admin import Check, admin_app
-from collector.building import Parts, build
+from collector.building import NO_JUDGE, Parts, build
 from collector.clock import Clock, SystemClock
+from collector.complaints import Complaints
 from collector.config import Config
 from collector.errors import StoreUnavailable
 from collector.http_serving import HttpServer
@@ -32,6 +33,7 @@ from collector.store.sqlite import SqliteStore
 log = structlog.get_logger(__name__)
 
 STORE_FILE = "verdicts.sqlite3"
+_HEALTH_S = 1.0
 _WORKERS = 2  # sessions read at once: they take turns at the interpreter lock, but wait for the store together
 
 
@@ -79,6 +81,8 @@ class App:
             self._run("judging sessions", parts.judging.run())
         if parts.asking is not None:
             self._run("asking the judge", parts.asking.run())
+        if parts.batching is not None:
+            self._run("sending batches", parts.batching.run())
         if parts.exporting is not None:
             self._exporting_task = self._run("exporting verdicts", parts.exporting.run(self._stop_exporting))
         try:
@@ -87,6 +91,8 @@ class App:
             if self._grpc is not None:
                 await self._grpc.stop(0)  # else grpc complains at length, behind the message that matters
             raise
+        if self._grpc is not None:
+            self._run("telling health", self._tell_health(self._grpc))
         # What lives long is in place; full passes of the garbage collector need not look at it again.
         gc.collect()
         gc.freeze()
@@ -102,12 +108,13 @@ class App:
             log.info("recovered", sessions=len(parts.book.index), to_judge=len(claims), seconds=took_s)
 
     async def _listen(self, parts: Parts) -> Addresses:
-        receivers = self._config.receivers
+        receivers, complaints = self._config.receivers, Complaints(self._clock)
         grpc_address = http_address = admin_address = None
         if receivers.grpc.enabled:
             self._grpc = GrpcReceiver(
                 parts.ingest,
                 self._metrics,
+                complaints,
                 listen=receivers.grpc.listen,
                 max_request_bytes=receivers.max_request_bytes,
                 tenant_header=receivers.tenant_header,
@@ -118,13 +125,15 @@ class App:
             app = http_app(
                 parts.ingest,
                 self._metrics,
+                complaints,
                 max_request_bytes=receivers.max_request_bytes,
                 tenant_header=receivers.tenant_header,
             )
             http_address = await self._serve(app, receivers.http.listen, "receivers.http.listen")
         if self._config.admin.enabled:
             checks: dict[str, Check] = {"ingest": self._check_ingest, "store": self._check_store}
-            admin = admin_app(self._metrics, checks, refresh=self._refresh)
+            notices: dict[str, Check] = {"judge": self._check_judge}
+            admin = admin_app(self._metrics, checks, refresh=self._refresh, notices=notices)
             admin_address = await self._serve(admin, self._config.admin.listen, "admin.listen")
         return Addresses(grpc_address, http_address, admin_address)
 
@@ -190,16 +199,30 @@ class App:
         if not self.failed.done():
             self.failed.set_exception(error)
 
+    async def _tell_health(self, receiver: GrpcReceiver) -> None:
+        """gRPC's health says what /readyz says of ingest, so that balancers and Collectors go elsewhere."""
+        serving = True
+        while True:
+            await asyncio.sleep(_HEALTH_S)
+            if serving != (self._parts.ingest.problem() is None):
+                serving = not serving
+                await receiver.serving(serving)
+
     async def _check_ingest(self) -> str | None:
         return self._parts.ingest.problem()
 
     async def _check_store(self) -> str | None:
         return await self._store.problem()
 
+    async def _check_judge(self) -> str | None:
+        if self._parts.asking is None:
+            return f"{NO_JUDGE.reason}: {NO_JUDGE.detail}"
+        return self._parts.asking.problem()
+
     async def _refresh(self) -> None:
         """Gauges, as they are at the moment of a scrape."""
         parts, metrics = self._parts, self._metrics
-        metrics.sessions_open(parts.book.open_sessions())
+        metrics.sessions_open(parts.book.open_sessions(), parts.book.open_traces())
         metrics.journal_bytes(parts.journal.size())
         metrics.questions_pending(await self._store.pending_questions())
         if parts.exporter is not None:

@@ -46,6 +46,15 @@ class Receivers(Section):
     max_in_flight: int = Field(512, gt=0, description="requests waiting for the disk")
     tenant_header: str | None = Field(None, description="request header that names the tenant")
 
+    @model_validator(mode="after")
+    def _one_request_fits(self) -> Receivers:
+        if self.max_pending_bytes < self.max_request_bytes:
+            raise ValueError(
+                f"max_pending_bytes ({self.max_pending_bytes}) must be at least max_request_bytes "
+                f"({self.max_request_bytes}), or the largest requests are refused for ever"
+            )
+        return self
+
 
 class EndMarker(Section):
     """What tells that a session is over."""

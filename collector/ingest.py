@@ -146,6 +146,7 @@ class Ingest:
         log.error("journal_failed", error=self._journal.failure)
         await asyncio.sleep(_MEND_S)
         try:
+            await asyncio.to_thread(self._journal.reopen)
             entries = await asyncio.to_thread(lambda: list(self._journal.entries()))
             last_row = await asyncio.to_thread(self._journal.last_row)
         except Exception:  # whatever it is: we are still broken, stay refused, and try again

@@ -49,6 +49,8 @@ class _Reading:
     """What one claim turned out to hold."""
 
     session: Session
+    first_ms: int
+    """when the first of it arrived"""
     trajectory: Trajectory
     verdicts: tuple[Judged, ...]
     questions: tuple[PendingQuestion, ...]
@@ -162,7 +164,8 @@ class Judging:
             else:
                 questions.append(self._pending(question, trajectory, ref, claim, now_ns))
         judged = tuple(self._attribute(verdict, trajectory, ref, claim, now_ns) for verdict in verdicts)
-        return _Reading(session, trajectory, judged, tuple(questions), plan.errors)
+        first_ms = min((key.at_ms for key, _ in own if key.digest == claim.digest), default=claim.closed_ms)
+        return _Reading(session, first_ms, trajectory, judged, tuple(questions), plan.errors)
 
     @staticmethod
     def _attribute(verdict: Verdict, trajectory: Trajectory, ref: SessionRef, claim: Claim, now_ns: int) -> Judged:
@@ -190,10 +193,6 @@ class Judging:
             return
         session, closed_ns = reading.session, claim.closed_ms * _MS
         ref = SessionRef(session.session_id, claim.revision, session.tenant)
-        latest = await self._store.latest_revision(session.session_id, session.tenant)
-        # The book forgets a session after its late window; the store does not, and tells a first closing from one
-        # that came too late. A closing at the very same moment is this one, kept before a crash.
-        late = latest is not None and latest[1] != closed_ns and latest[0] >= claim.revision
         closed = ClosedSession(
             ref,
             closed_ns,
@@ -204,15 +203,20 @@ class Judging:
             len(session.records),
             note="; ".join(reading.trajectory.notes)[:2000],
         )
-        if late and latest is not None:
-            await self._keep_late(closed, latest[0])
+        earlier = await self._store.session(session.session_id, session.tenant)
+        if any(closing.closed_ns == closed_ns for closing in earlier):
+            return  # this very closing, kept before a crash
+        # The book forgets a session after its late window, the store does not: what began to arrive after a judged
+        # closing, with the book knowing nothing of it, came too late.
+        if any(closing.judged and closing.closed_ns < reading.first_ms * _MS for closing in earlier):
+            await self._keep_late(closed, max(closing.ref.revision for closing in earlier))
             return
         if await self._store.finish(closed, reading.verdicts, reading.questions, self._exporters):
             self._count(claim, reading)
         self._on_finished()
 
     async def _keep_late(self, closed: ClosedSession, latest: int) -> None:
-        note = f"telemetry after the late window of revision {latest}: kept, not judged"
+        note = "telemetry after the late window of an earlier revision: kept, not judged"
         late = replace(closed, ref=replace(closed.ref, revision=latest + 1), judged=False, note=note)
         if await self._store.finish(late, (), (), ()):
             self._metrics.late("traces", closed.spans)
@@ -221,6 +225,8 @@ class Judging:
     def _count(self, claim: Claim, reading: _Reading) -> None:
         metrics, session = self._metrics, reading.session
         metrics.session_closed(claim.reason)
+        metrics.undecodable("traces", session.lost_spans)
+        metrics.undecodable("logs", session.lost_records)
         if reading.trajectory.harness == UNRECOGNISED:
             metrics.unrecognised(reading.trajectory.scopes)
         for judged in reading.verdicts:

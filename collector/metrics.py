@@ -100,8 +100,9 @@ class Metrics:
 
     # Sessions
 
-    def sessions_open(self, count: int) -> None:
-        self._sessions_open.set(count)
+    def sessions_open(self, sessions: int, traces: int) -> None:
+        self._sessions_open.set(sessions)
+        self._traces_parked.set(traces)
 
     def session_closed(self, reason: str) -> None:
         self._sessions_closed.labels(self._labels.bound("close_reason", reason)).inc()
@@ -137,11 +138,13 @@ class Metrics:
 
     # Judge
 
-    def judge_asked(self, model: str, outcome: str, seconds: float) -> None:
-        """One request to a model. `outcome` is `answered` or the reason of the `JudgeError`."""
+    def judge_asked(self, model: str, outcome: str, seconds: float | None) -> None:
+        """One request to a model. `outcome` is `answered` or the reason of the `JudgeError`; `seconds` is None for
+        one that was part of a batch."""
         model = self._labels.bound("model", model)
         self._judge_requests.labels(model, self._labels.bound("outcome", outcome)).inc()
-        self._judge_seconds.labels(model).observe(_finite(seconds))
+        if seconds is not None:
+            self._judge_seconds.labels(model).observe(_finite(seconds))
 
     def judge_answered(self, answer: Answer) -> None:
         """The tokens of one answer. Cached input is counted as cache_read and cache_write, not as input."""
@@ -212,6 +215,9 @@ class Metrics:
 
     def _declare_sessions(self) -> None:
         self._sessions_open = self._gauge("sessions_open", "Sessions waiting to close")
+        self._traces_parked = self._gauge(
+            "traces_parked", "Traces with telemetry that names no session: it follows the trace's session, or is one"
+        )
         self._sessions_closed = self._counter("sessions_closed_total", "Sessions closed and judged", "reason")
         self._sessions_discarded = self._counter(
             "sessions_discarded_total",

@@ -110,7 +110,7 @@ class Session:
     """All telemetry of one conversation, closed. A session usually has several traces, one per prompt.
 
     `spans` are unique by (trace id, span id) and sorted by start, then span id; `records` by time, then arrival.
-    `notes` says what could not be decoded, for people.
+    `notes` says what could not be decoded, for people; `lost_spans` and `lost_records` count it.
     """
 
     session_id: str
@@ -118,3 +118,5 @@ class Session:
     records: tuple[LogRecord, ...] = ()
     tenant: str = ""
     notes: tuple[str, ...] = ()
+    lost_spans: int = 0
+    lost_records: int = 0

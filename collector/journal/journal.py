@@ -154,6 +154,10 @@ class Journal:
         if late:
             self._resolve(late, failure)
 
+    def reopen(self) -> None:
+        """After a failure: open the files anew, before they are read. Raises lmdb.Error or OSError."""
+        self._segments.reopen(self._now_ms())
+
     def restart(self) -> None:
         """After a failure: take rows again. The caller has read the journal anew by then."""
         self.failure = None

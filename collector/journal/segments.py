@@ -96,8 +96,14 @@ class Segments:
     def chain(self, last_row: int) -> list[tuple[RowKey, bytes]]:
         """The row with this number and all of the same owner before it, oldest first.
 
-        Raises `MissingRow` when one of them is in no segment.
+        Raises `MissingRow` when one of them is in no segment, `StoreUnavailable` when the journal cannot be read.
         """
+        try:
+            return self._chain(last_row)
+        except lmdb.Error as error:
+            raise StoreUnavailable(f"the journal in {self._directory} cannot be read: {error}") from error
+
+    def _chain(self, last_row: int) -> list[tuple[RowKey, bytes]]:
         rows: list[tuple[RowKey, bytes]] = []
         row = last_row
         for segment in reversed(self._segments):
@@ -168,6 +174,13 @@ class Segments:
 
     def __len__(self) -> int:
         return len(self._segments)
+
+    def reopen(self, now_ms: int) -> None:
+        """Close every file and open it again: after a failed write LMDB may refuse even to read."""
+        paths = [segment.path for segment in self._segments]
+        self.close()
+        self._segments = tuple(self._open(path, int(path.name), opened_ms=0) for path in paths)
+        self.adopt(now_ms)
 
     def close(self) -> None:
         for segment in self._segments:

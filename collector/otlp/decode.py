@@ -47,7 +47,8 @@ def decode_session(session_id: str, traces: Sequence[bytes], logs: Sequence[byte
     reader = _Reader()
     spans = reader.spans(traces)
     records = reader.records(logs)
-    return Session(session_id, spans, records, tenant, tuple(sorted(reader.notes)))
+    notes = tuple(sorted(reader.notes))
+    return Session(session_id, spans, records, tenant, notes, reader.lost_spans, reader.lost_records)
 
 
 class _Reader:
@@ -55,6 +56,7 @@ class _Reader:
 
     def __init__(self) -> None:
         self.notes: set[str] = set()
+        self.lost_spans = self.lost_records = 0
         self._resources: dict[bytes, Resource] = {}
         self._scopes: dict[bytes, Scope] = {}
 
@@ -63,6 +65,7 @@ class _Reader:
         for item in _distinct(self._items(rows, "traces")):
             span = self._span(item)
             if span is None:
+                self.lost_spans += 1
                 continue
             key = (span.trace_id, span.span_id)
             if key not in best or _completeness(item, span) > _completeness(*best[key]):
@@ -74,8 +77,10 @@ class _Reader:
         found = []
         for item in _distinct(self._items(rows, "logs")):
             record = self._record(item)
-            if record is not None:
-                found.append(((record.time_ns, record.observed_ns, item.index, item.content), record))
+            if record is None:
+                self.lost_records += 1
+                continue
+            found.append(((record.time_ns, record.observed_ns, item.index, item.content), record))
         found.sort(key=lambda pair: pair[0])
         return tuple(replace(record, position=position) for position, (_, record) in enumerate(found))
 

@@ -13,6 +13,7 @@ from google.rpc.status_pb2 import Status
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_status import rpc_status
 
+from collector.complaints import Complaints
 from collector.ingest import Ingest, Receipt
 from collector.journal.rows import Signal
 from collector.metrics import Metrics
@@ -46,10 +47,18 @@ def options(max_request_bytes: int) -> list[tuple[str, int]]:
 
 class GrpcReceiver:
     def __init__(
-        self, ingest: Ingest, metrics: Metrics, *, listen: str, max_request_bytes: int, tenant_header: str | None
+        self,
+        ingest: Ingest,
+        metrics: Metrics,
+        complaints: Complaints,
+        *,
+        listen: str,
+        max_request_bytes: int,
+        tenant_header: str | None,
     ) -> None:
         self._ingest = ingest
         self._metrics = metrics
+        self._complaints = complaints
         self._listen = listen
         self._max_request_bytes = max_request_bytes
         self._tenant_header = tenant_header.lower() if tenant_header else None
@@ -96,12 +105,15 @@ class GrpcReceiver:
                 if not receipt.rejected:
                     return b""
                 outcome = "partial"
+                self._complaints.say("items_rejected", "grpc", signal=signal, cause=receipt.cause)
                 return response_to(signal, receipt).SerializeToString()
             except Exception as error:  # what escapes becomes UNKNOWN, and senders drop their data on that
                 answer = answer_to(error)
                 outcome = answer.outcome
                 if outcome == "error":
                     log.exception("request_failed", transport="grpc", signal=signal)
+                else:
+                    self._complaints.say(f"request_{outcome}", "grpc", signal=signal, cause=answer.message)
                 await _abort(context, answer.status)
                 raise
             finally:

@@ -18,6 +18,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from collector.complaints import Complaints
 from collector.errors import TooLarge
 from collector.ingest import Ingest, Receipt
 from collector.journal.rows import Signal
@@ -36,9 +37,11 @@ class _Unsupported(Exception):
     """Answered with 415."""
 
 
-def http_app(ingest: Ingest, metrics: Metrics, *, max_request_bytes: int, tenant_header: str | None) -> Starlette:
+def http_app(
+    ingest: Ingest, metrics: Metrics, complaints: Complaints, *, max_request_bytes: int, tenant_header: str | None
+) -> Starlette:
     """The ASGI application of the OTLP/HTTP receiver."""
-    receiver = _HttpReceiver(ingest, metrics, max_request_bytes, tenant_header)
+    receiver = _HttpReceiver(ingest, metrics, complaints, max_request_bytes, tenant_header)
     routes = [
         Route("/v1/traces", receiver.export("traces"), methods=["POST"]),
         Route("/v1/logs", receiver.export("logs"), methods=["POST"]),
@@ -48,9 +51,17 @@ def http_app(ingest: Ingest, metrics: Metrics, *, max_request_bytes: int, tenant
 
 
 class _HttpReceiver:
-    def __init__(self, ingest: Ingest, metrics: Metrics, max_request_bytes: int, tenant_header: str | None) -> None:
+    def __init__(
+        self,
+        ingest: Ingest,
+        metrics: Metrics,
+        complaints: Complaints,
+        max_request_bytes: int,
+        tenant_header: str | None,
+    ) -> None:
         self._ingest = ingest
         self._metrics = metrics
+        self._complaints = complaints
         self._limit = max_request_bytes
         self._tenant_header = tenant_header
 
@@ -63,18 +74,22 @@ class _HttpReceiver:
                 receipt = await self._accept(signal, request, media)
                 if receipt.rejected:
                     outcome = "partial"
+                    self._complaints.say("items_rejected", "http", signal=signal, cause=receipt.cause)
                 return _response(response_to(signal, receipt), media, 200)
             except ClientDisconnect:
                 outcome = "malformed"
                 return Response(status_code=400)
             except _Unsupported as error:
                 outcome = "malformed"
+                self._complaints.say("request_unsupported", "http", signal=signal, cause=str(error))
                 return Response(str(error), status_code=415, media_type="text/plain")
             except Exception as error:  # answered in the sender's encoding, so that it knows whether to keep the data
                 answer = answer_to(error)
                 outcome = answer.outcome
                 if outcome == "error":
                     log.exception("request_failed", transport="http", signal=signal)
+                else:
+                    self._complaints.say(f"request_{outcome}", "http", signal=signal, cause=answer.message)
                 return _error(answer, media)
             finally:
                 self._metrics.request("http", signal, outcome, time.perf_counter() - began)  # type: ignore[arg-type]

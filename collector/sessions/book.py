@@ -275,7 +275,7 @@ class SessionBook:
             self._forget(slot, now_ms)
             return discarded
         index.revision[slot] += 1
-        index.state[slot] = State.CLOSED
+        index.set_state(slot, State.CLOSED)
         index.closed_ms[slot] = now_ms
         self._begin_anew(slot)
         value = closing(index.revision[slot], self.policy.rate, reason)
@@ -326,7 +326,7 @@ class SessionBook:
             return
         self._row(slot, RowType.DONE, (), 0, now_ms, flags=revision)
         if self.index.state[slot] == State.CLOSED and self.index.revision[slot] == revision:
-            self.index.state[slot] = State.LINGERING
+            self.index.set_state(slot, State.LINGERING)
             self._file(slot, self._due_ms(slot))
 
     def _forget(self, slot: int, now_ms: int) -> None:
@@ -365,7 +365,7 @@ class SessionBook:
                     slot = self._recovered(key)
                     revision, probability, reason = split_closing(value)
                     self.index.revision[slot], self.index.closed_ms[slot] = revision, key.at_ms
-                    self.index.state[slot] = State.CLOSED
+                    self.index.set_state(slot, State.CLOSED)
                     self._begin_anew(slot)
                     closed_by[slot] = key.row
                     undone.setdefault(key.digest, {})[revision] = (reason, key.at_ms, probability, key.row)
@@ -373,7 +373,7 @@ class SessionBook:
                     slot = self._recovered(key)
                     undone.get(key.digest, {}).pop(key.flags, None)
                     if self.index.state[slot] == State.CLOSED and self.index.revision[slot] == key.flags:
-                        self.index.state[slot] = State.LINGERING
+                        self.index.set_state(slot, State.LINGERING)
                 case RowType.FORGOTTEN:
                     links.pop(key.digest, None)
                     undone.pop(key.digest, None)
@@ -389,7 +389,7 @@ class SessionBook:
 
     def _reopen(self, slot: int, now_ms: int) -> None:
         if self.index.state[slot] != State.OPEN:
-            self.index.state[slot] = State.OPEN
+            self.index.set_state(slot, State.OPEN)
             self.index.first_ms[slot] = now_ms
 
     def _reopen_readers(self, closed_by: dict[int, int], now_ms: int) -> None:
@@ -415,7 +415,12 @@ class SessionBook:
     # -- figures ------------------------------------------------------------------------------------------------
 
     def open_sessions(self) -> int:
-        return self.index.state.count(State.OPEN)
+        """Sessions that collect telemetry."""
+        return self.index.open(Kind.SESSION)
+
+    def open_traces(self) -> int:
+        """Traces with parked telemetry, which follow a session or will be one themselves."""
+        return self.index.open(Kind.TRACE)
 
     def oldest_needed(self) -> int:
         """Rows below this one are needed by nobody."""

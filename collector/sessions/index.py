@@ -15,7 +15,7 @@ from enum import IntEnum
 from typing import TypeAlias
 
 from collector.journal.rows import NO_ROW
-from collector.sessions.keys import Digest
+from collector.sessions.keys import Digest, Kind
 
 NOTHING_NEEDED = 2**64 - 1
 """`first_row` of a session that has no row yet."""
@@ -42,6 +42,7 @@ class SessionIndex:
         self._slots: dict[Digest, int] = {}
         self._digests: list[Digest] = []
         self._free: list[int] = []
+        self._open = {Kind.SESSION: 0, Kind.TRACE: 0}
         self.state = array("B")
         self.kind = array("B")
         self.generation = array("I")
@@ -78,8 +79,8 @@ class SessionIndex:
             for column in (self.ended_ms, self.items, self.size, self.revision, self.closed_ms):
                 column.append(0)
         self._slots[digest] = slot
-        self.state[slot] = State.OPEN
         self.kind[slot] = kind
+        self.set_state(slot, State.OPEN)
         self.last_row[slot] = NO_ROW
         self.first_row[slot] = NOTHING_NEEDED
         self.first_ms[slot] = self.last_ms[slot] = now_ms
@@ -90,10 +91,19 @@ class SessionIndex:
     def free(self, slot: int) -> None:
         del self._slots[self._digests[slot]]
         self._digests[slot] = b""
-        self.state[slot] = State.FREE
+        self.set_state(slot, State.FREE)
         self.first_row[slot] = NOTHING_NEEDED
         self.generation[slot] = (self.generation[slot] + 1) & 0xFFFFFF
         self._free.append(slot)
+
+    def set_state(self, slot: int, state: State) -> None:
+        kind = Kind(self.kind[slot])
+        self._open[kind] += (state == State.OPEN) - (self.state[slot] == State.OPEN)
+        self.state[slot] = state
+
+    def open(self, kind: Kind) -> int:
+        """How many of this kind are open."""
+        return self._open[kind]
 
     def append(self, slot: int, row: int, items: int, size: int, now_ms: int) -> int:
         """Chain a new row to the session; returns the row before it."""

@@ -15,6 +15,10 @@ UNREADABLE = "unreadable"
 """Stands for the harness of a session that has no trajectory."""
 
 
+NOT_APPLICABLE = "not_applicable"
+"""The label of a verdict that says there was nothing to judge."""
+
+
 def session_row(session: ClosedSession) -> dict[str, Any]:
     trajectory = session.trajectory
     return {
@@ -65,7 +69,7 @@ def _found(judged: Judged) -> tuple[str, float | None]:
         case Score(value, label, _):
             return label, value
         case NotApplicable():
-            return "not_applicable", None
+            return NOT_APPLICABLE, None
         case NotJudged():
             return "not_judged", None
 

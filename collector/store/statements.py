@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, Connection, Select, delete, exists, func, 
 from sqlalchemy.dialects.sqlite import insert  # postgresql.insert has the same methods
 
 from collector.store.judge_tables import batch_items
+from collector.store.rows import NOT_APPLICABLE
 from collector.store.schema import outbox, questions, sessions, verdicts
 from collector.store.store import PASSING_SCORE, Held, SessionFilter
 from judge.verdict import SessionRef
@@ -53,7 +54,10 @@ def _add_verdicts(
     if not rows:
         return
     connection.execute(insert(verdicts).on_conflict_do_nothing(), [{**row, "session": session} for row in rows])
-    ids = [row["id"] for row in rows]
+    # That there was nothing to judge is no news to anybody's tracing.
+    ids = [row["id"] for row in rows if row["label"] != NOT_APPLICABLE]
+    if not ids:
+        return
     for exporter in exporters:
         queued_rows = (
             select(literal(exporter), verdicts.c.number, literal(0), literal(0), literal(now_ns))

@@ -43,7 +43,7 @@ def _used() -> Metrics:
     metrics.request("grpc", "traces", "ok", 0.002)
     metrics.journal_committed(0.001)
     metrics.journal_bytes(4096)
-    metrics.sessions_open(3)
+    metrics.sessions_open(3, 0)
     metrics.session_closed("idle")
     metrics.unrecognised(["some.scope"])
     metrics.verdict(judged())

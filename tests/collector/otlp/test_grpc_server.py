@@ -22,6 +22,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 )
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2_grpc import TraceServiceStub
 
+from collector.clock import SystemClock
+from collector.complaints import Complaints
 from collector.ingest import Ingest, Limits, Receipt
 from collector.journal.rows import Signal
 from collector.metrics import Metrics
@@ -43,6 +45,7 @@ class Serving:
         self.receiver = GrpcReceiver(
             ingest,
             half.metrics,
+            Complaints(SystemClock()),
             listen="127.0.0.1:0",
             max_request_bytes=max_request_bytes,
             tenant_header=tenant_header,
@@ -242,14 +245,28 @@ async def test_health_tells_whether_telemetry_is_taken(tmp_path: Path) -> None:
 async def test_a_second_server_on_the_port_is_told_so(tmp_path: Path) -> None:
     async with _serving(tmp_path) as serving:
         listen = f"127.0.0.1:{serving.receiver.port}"
-        second = GrpcReceiver(serving.half.ingest, Metrics(), listen=listen, max_request_bytes=MIB, tenant_header=None)
+        second = GrpcReceiver(
+            serving.half.ingest,
+            Metrics(),
+            Complaints(SystemClock()),
+            listen=listen,
+            max_request_bytes=MIB,
+            tenant_header=None,
+        )
         with pytest.raises(OSError, match=f"receivers.grpc.listen: cannot listen on {listen}"):
             await second.start()
 
 
 async def test_an_address_that_is_none_is_told_so(tmp_path: Path) -> None:
     async with receiving(tmp_path) as half:
-        receiver = GrpcReceiver(half.ingest, Metrics(), listen="nowhere", max_request_bytes=MIB, tenant_header=None)
+        receiver = GrpcReceiver(
+            half.ingest,
+            Metrics(),
+            Complaints(SystemClock()),
+            listen="nowhere",
+            max_request_bytes=MIB,
+            tenant_header=None,
+        )
         with pytest.raises(OSError, match="cannot listen on nowhere"):
             await receiver.start()
 

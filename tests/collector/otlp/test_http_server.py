@@ -16,6 +16,8 @@ from google.rpc.status_pb2 import Status
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
+from collector.clock import SystemClock
+from collector.complaints import Complaints
 from collector.ingest import Ingest, Limits, Receipt
 from collector.journal.rows import Signal
 from collector.otlp.http_server import http_app
@@ -62,7 +64,11 @@ async def _http(
 ) -> AsyncIterator[Http]:
     async with receiving(directory, limits=limits or Limits()) as half:
         app = http_app(
-            ingest or half.ingest, half.metrics, max_request_bytes=max_request_bytes, tenant_header=tenant_header
+            ingest or half.ingest,
+            half.metrics,
+            Complaints(SystemClock()),
+            max_request_bytes=max_request_bytes,
+            tenant_header=tenant_header,
         )
         async with serving(app) as url, httpx.AsyncClient(base_url=url, trust_env=False, timeout=30) as client:
             yield Http(half, client)
