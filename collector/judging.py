@@ -237,11 +237,11 @@ class Judging:
 
 
 def nothing_happened(trajectory: Trajectory) -> bool:
-    """Did no person ask, no model answer, no tool run, nothing fail?"""
+    """Did no person ask, no model answer, and no agent load a skill or fail? Tool calls alone are no agent's work to
+    judge: servers of tools report the calls they get, each in a trace of its own that names no session."""
     return not (
         trajectory.prompts
         or trajectory.steps
-        or trajectory.tool_calls
         or trajectory.skill_invocations
         or trajectory.failures
         or trajectory.answer
