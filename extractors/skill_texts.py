@@ -55,7 +55,7 @@ def divided(shows: Sequence[Printed], output: str) -> tuple[SkillText, ...]:
     the frontmatters.
     """
     output, refusals = _without_failures(shows, output)
-    refused = [SkillText(shown, shown.path, refusal=line) for shown, line in refusals]
+    refused = [SkillText(shown, shown.path, refusal=line) for shown, line in refusals if is_skill_file(shown.path)]
     left = [one for one in shows if all(one is not shown for shown, _ in refusals)]
     found = [text for part in _parts(left, output) for text in _texts(*part)]
     return in_order(shows, [*refused, *found])
@@ -79,8 +79,7 @@ def _without_failures(shows: Sequence[Printed], output: str) -> tuple[str, list[
             kept.append(line)
             continue
         files.remove(file)
-        if is_skill_file(file.path):
-            failed.append((file, line.strip()))
+        failed.append((file, line.strip()))
     return "\n".join(kept), failed
 
 

@@ -33,9 +33,7 @@ _LEADS: Final = (
     re.compile(r"@@ lines \d{1,9}-\d{1,9} of \d{1,9} @@\n"),
     re.compile(r"<path>[^<\n]*+</path>\n(?:<type>[^<\n]*+</type>\n)?<content[^<>\n]*+>\n?"),
     re.compile(r"<file>\n?(?:<path>[^<\n]*+</path>\n)?(?:<content[^<>\n]*+>\n?)?"),
-    re.compile(
-        r"(?:IMPORTANT: )?The file content has been truncated\.\n(?:[^\n]*+\n){0,12}?--- FILE CONTENT[^\n]*+---\n"
-    ),
+    re.compile(r"(?:IMPORTANT: )?The file content has been truncated\.\n(?:[^\n]*+\n){0,12}?--- FILE CONTENT[^\n]*+\n"),
 )
 _TAILS: Final = (
     "</file>", "</content>", "<system-reminder>", "(End of file", "[The command completed with exit code",
@@ -113,7 +111,7 @@ def _without_header(output: Output) -> Output:
     lines = output.text.split("\n", _MAX_HEADER)
     code = output.exit_code
     for at, line in enumerate(lines[:_MAX_HEADER]):
-        if line.rstrip() == "Output:":
+        if at and line.rstrip() == "Output:":
             return replace(output, text="\n".join(lines[at + 1 :]), exit_code=code)
         if at and line.startswith("Output: "):
             return replace(output, text="\n".join([line.removeprefix("Output: "), *lines[at + 1 :]]), exit_code=code)

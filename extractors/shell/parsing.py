@@ -162,6 +162,7 @@ class _Reader:
         self._at += len(self._keyword())
         self._skip_blanks()
         if self._peek(2) == "((":
+            self._up_to("))")
             return self._group(optional=False, until=("done",))
         variable = text_of(self._word())
         values: list[Word] = []
