@@ -23,6 +23,7 @@ from extractors.harnesses import (
     smolagents,
     strands,
 )
+from extractors.skill_signals import untold_bodies
 from extractors.spans import Attributes, Session, Span
 from extractors.trajectory import Trajectory
 from extractors.tree import span_anchor, tree_of
@@ -82,6 +83,7 @@ def extract_with(session: Session, harnesses: Sequence[Extractor], conventions: 
     """The same with extractors of one's own."""
     trajectory, notes = _first_reading(session, harnesses, conventions)
     started_ns, ended_ns = _extent(session)
+    notes += untold_bodies(trajectory.skill_invocations, trajectory.tool_calls)
     return replace(
         trajectory,
         tenant=session.tenant,

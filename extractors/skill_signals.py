@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import html
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -279,17 +279,14 @@ def _with_refusal(call: ToolCall) -> ToolCall:
 
 
 def invocations(
-    calls: Iterable[ToolCall],
-    declared: Mapping[str, Skill | None] | None = None,
-    *,
-    only_by_file: bool = True,
+    calls: Iterable[ToolCall], declared: Mapping[str, Skill | None] | None = None
 ) -> tuple[SkillInvocation, ...]:
     """Every attempt to load a skill among these calls, in their order.
 
     `declared` maps `ToolCall.anchor.ref` → the skill that `gen_ai.skill.*` attributes name there, for tools that
     this module does not know; None: they say that the call works with a skill's files and loads no skill.
     A command may read several skills. Pages of one file, read in one turn, are one attempt. A read that failed is a
-    refused attempt whatever the harness; `only_by_file` no longer changes that and is about to go.
+    refused attempt: the agent wanted the skill and its error says why it went without.
     """
     known = declared or {}
     found: list[SkillInvocation | tuple[ToolCall, Pages]] = []
@@ -313,6 +310,15 @@ def invocation(call: ToolCall, declared: Skill | None = None) -> SkillInvocation
     when it is neither."""
     ref = call.anchor.ref
     return next(iter(invocations([call], {} if declared is None else {ref: declared})), None)
+
+
+def untold_bodies(loads: Iterable[SkillInvocation], calls: Iterable[ToolCall]) -> Iterator[str]:
+    """A remark on each skill whose text is somewhere in a command's output and cannot be told from the rest."""
+    recorded = {call.anchor for call in calls if call.result is not None}
+    for load in loads:
+        loaded = load.loaded_by is LoadedBy.FILE and load.outcome is LoadOutcome.LOADED
+        if loaded and load.body is None and load.anchor in recorded:
+            yield f"skill {load.name or load.source}: its text cannot be told from what else its command printed"
 
 
 def _by_known_tool(call: ToolCall, declared: Mapping[str, Skill | None]) -> SkillInvocation | None:

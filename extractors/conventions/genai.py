@@ -47,7 +47,6 @@ class Habits:
 
     `spans_every_call`: it makes an `execute_tool` span for every call it runs, so that an answered call without
     one was refused before it ran. `no_tools`: names of tools, in spans and requests, that stand for no call.
-    `loads_by_file`: reading its file is the only way to load a skill.
     `settle`: the harness's last word on a call, before skills are read from it.
     `catalog`: the skills that a text offers; None when it holds no catalog.
     """
@@ -55,7 +54,6 @@ class Habits:
     harness: str = NAME
     spans_every_call: bool = False
     no_tools: frozenset[str] = frozenset({"(merged tools)"})
-    loads_by_file: bool = False
     settle: Callable[[ToolCall], ToolCall] = _as_it_is
     catalog: Callable[[str], tuple[Skill, ...] | None] = catalog
 
@@ -82,7 +80,7 @@ def read(session: Session, habits: Habits) -> Trajectory:
     found = with_refusals(tool_calls(layout, turns, habits.spans_every_call, habits.no_tools))
     calls = tuple(habits.settle(call) for call in found)
     steps = tuple(_step(placed, turns) for placed in layout.exchanges)
-    loads = invocations(calls, declared_skills(layout), only_by_file=habits.loads_by_file)
+    loads = invocations(calls, declared_skills(layout))
     catalogs = {agent: _catalog_of(agent, layout, calls, habits) for agent in _agent_ids(layout, calls)}
     offered, catalog_anchor = catalogs.get(ROOT_AGENT, (None, None))
     definitions = all_definitions(

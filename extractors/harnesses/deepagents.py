@@ -28,7 +28,7 @@ from extractors.tree import in_time_order, span_anchor, tree_of
 NAME = "deepagents"
 
 SKILLS: Final = "skills_metadata"
-HABITS = genai.Habits(NAME, spans_every_call=True, loads_by_file=True)
+HABITS = genai.Habits(NAME, spans_every_call=True)
 
 
 def recognizes(session: Session) -> bool:

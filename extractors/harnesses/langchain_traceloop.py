@@ -13,7 +13,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from extractors.conventions import genai, traceloop
@@ -24,7 +23,6 @@ from extractors.trajectory import Trajectory
 NAME = "langchain_traceloop"
 
 SCOPE: Final = "opentelemetry.instrumentation.langchain"
-INTEGRATION: Final = "traceloop.association.properties.ls_integration"
 HABITS = genai.Habits(NAME, spans_every_call=True)
 
 
@@ -36,5 +34,4 @@ def recognizes(session: Session) -> bool:
 
 def extract(session: Session) -> Trajectory:
     """What the agent did."""
-    by_file = any(span.attributes.get(INTEGRATION) == "deepagents" for span in session.spans)
-    return traceloop.read(session, replace(HABITS, loads_by_file=by_file))
+    return traceloop.read(session, HABITS)

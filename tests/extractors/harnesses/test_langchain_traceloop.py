@@ -73,7 +73,7 @@ def test_an_agent_that_was_only_built_did_nothing() -> None:
 
 
 def test_deepagents_that_fail_to_read_a_skills_file_were_refused() -> None:
-    built: dict[str, Value] = {langchain_traceloop.INTEGRATION: "deepagents"}
+    built: dict[str, Value] = {"traceloop.association.properties.ls_integration": "deepagents"}
     arguments: Value = {"file_path": "/skills/swarm-call/SKILL.md"}
     found = registry.extract(
         session_of(
