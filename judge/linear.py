@@ -13,6 +13,8 @@ from functools import lru_cache
 MOST_PATTERN = 300
 MOST_TEXT = 1_000
 MOST_WAYS = 1_000_000
+_AMBIGUOUS = ("[[", "--", "&&", "~~", "||")
+"""Set operations in some dialects; Python warns, on the log, that it may read them otherwise one day."""
 
 _TOKEN = re.compile(
     r"(?P<back>\\[1-9k])|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|(?P<odd>\(\?(?!:))|\(|(?P<close>\))|(?P<either>\|)"
@@ -27,7 +29,7 @@ def bounded_pattern(pattern: str) -> re.Pattern[str] | None:
 
     Classes such as `\\d` mean ASCII, as they do in JSON Schema.
     """
-    if len(pattern) > MOST_PATTERN or ways(pattern) > MOST_WAYS:
+    if len(pattern) > MOST_PATTERN or any(odd in pattern for odd in _AMBIGUOUS) or ways(pattern) > MOST_WAYS:
         return None
     try:
         return re.compile(pattern, re.ASCII)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -49,8 +51,11 @@ def test_what_could_explode_or_is_broken_is_not(pattern: str) -> None:
 
 
 @given(st.text(alphabet="ab^$()[]{}*+?|\\,019.-:", max_size=60))
-def test_any_text_is_run_or_refused_and_what_is_run_is_bounded(pattern: str) -> None:
-    if bounded_pattern(pattern) is not None:
+def test_any_text_is_run_or_refused_without_a_warning_and_what_is_run_is_bounded(pattern: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        taken = bounded_pattern(pattern)
+    if taken is not None:
         assert ways(pattern) <= MOST_WAYS
 
 
