@@ -40,9 +40,11 @@ def admin_app(
     checks: Mapping[str, Check],
     refresh: Callable[[], Awaitable[None]] = _nothing,
     pages: Mapping[str, str] | None = None,
+    notices: Mapping[str, Check] | None = None,
     check_s: float = CHECK_SECONDS,
 ) -> Starlette:
-    """The ASGI application. `checks` by name decide readiness; `refresh` runs before each scrape, to set gauges;
+    """The ASGI application. `checks` by name decide readiness; `notices` are shown beside them and decide nothing
+    (telemetry can be taken while the judge is away); `refresh` runs before each scrape, to set gauges;
     `pages` (path → what it is) are listed at / beside ours. What `checks` and `refresh` raise is reported, not
     passed on."""
     listed = {**_PAGES, **(pages or {})}
@@ -60,14 +62,9 @@ def admin_app(
         return PlainTextResponse("ok\n")
 
     async def ready(_: Request) -> Response:
-        reasons = dict(
-            zip(checks, await asyncio.gather(*(_reason(check, check_s) for check in checks.values())), strict=True)
-        )
+        reasons, told = await asyncio.gather(_reasons(checks, check_s), _reasons(notices or {}, check_s))
         failing = any(reasons.values())
-        body = {
-            "ready": not failing,
-            "checks": {name: {"ok": reason is None, "reason": reason} for name, reason in reasons.items()},
-        }
+        body = {"ready": not failing, "checks": _shown(reasons), "notices": _shown(told)}
         return JSONResponse(body, status_code=503 if failing else 200)
 
     async def index(_: Request) -> Response:
@@ -85,6 +82,15 @@ def admin_app(
             Route("/readyz", ready),
         ]
     )
+
+
+async def _reasons(checks: Mapping[str, Check], within_s: float) -> dict[str, str | None]:
+    found = await asyncio.gather(*(_reason(check, within_s) for check in checks.values()))
+    return dict(zip(checks, found, strict=True))
+
+
+def _shown(reasons: Mapping[str, str | None]) -> dict[str, dict[str, object]]:
+    return {name: {"ok": reason is None, "reason": reason} for name, reason in reasons.items()}
 
 
 async def _reason(check: Check, within_s: float) -> str | None:

@@ -1,130 +1,160 @@
-"""Put the stored questions to the judge, a few at a time, and keep the answers.
+"""Put the stored questions to the judge, a few at a time, in order of risk and age, and keep the answers.
 
 A question stays in the store until it has a verdict: with the judge away nothing is lost, and nothing that was not
-answered becomes a score.
+answered becomes a score. Asking itself is in `judge_queue`.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from random import Random
 
 import structlog
 
 from collector.clock import Clock
 from collector.errors import StoreUnavailable
+from collector.judge_queue.gate import Gate, Waiting
+from collector.judge_queue.keeping import Keeping
+from collector.judge_queue.prefixes import Prefixes
+from collector.judge_queue.terms import Terms
+from collector.judge_queue.turns import Turns
 from collector.metrics import Metrics
-from collector.store.store import PendingQuestion, Store
-from judge.errors import JudgeDeclined, JudgeError
-from judge.question import Judge, settle, unanswered
-from judge.retry import RetryPolicy
-from judge.verdict import Verdict
+from collector.store.store import Held, PendingQuestion, Store
 
 log = structlog.get_logger(__name__)
 
 _LOOK_S = 1.0
+_SWEEP_NS = 10 * 1_000_000_000
+_FORGET_NS = 3_600 * 1_000_000_000
+_KEEP_SPENDING_NS = 8 * 86_400 * 1_000_000_000
+_EXPIRE_AT_ONCE = 100
+_REST_NS = 5 * 1_000_000_000
+_ORDINARY = Held(None, high_risk=False)
 
 
 class Asking:
-    """`jitter` spreads retries; it is given so that tests can repeat a run."""
+    """With `only_high_risk` the others are left to batches."""
 
     def __init__(
         self,
         store: Store,
-        judge: Judge,
-        retry: RetryPolicy,
+        turns: Turns,
+        gate: Gate,
+        keeping: Keeping,
+        terms: Terms,
         clock: Clock,
         metrics: Metrics,
         *,
-        concurrency: int,
-        exporters: Sequence[str],
-        on_verdict: Callable[[], None],
-        jitter: Random,
+        only_high_risk: bool = False,
     ) -> None:
         self._store = store
-        self._judge = judge
-        self._retry = retry
+        self._turns = turns
+        self._gate = gate
+        self._keeping = keeping
+        self._terms = terms
         self._clock = clock
         self._metrics = metrics
-        self._concurrency = concurrency
-        self._exporters = exporters
-        self._on_verdict = on_verdict
-        self._jitter = jitter
+        self._held = [_ORDINARY] if only_high_risk else []
+        self._prefixes = Prefixes(once=terms.answer_cache_s > 0)
         self._asked: set[str] = set()
+        self._swept_ns = 0
+        self._forgot_ns = 0
+        self._rests_until_ns = 0
         self._poked = asyncio.Event()
 
     def poke(self) -> None:
         """There may be new questions."""
         self._poked.set()
 
+    @property
+    def in_flight(self) -> frozenset[str]:
+        """Ids of the questions whose turn it is."""
+        return frozenset(self._asked)
+
+    def problem(self) -> str | None:
+        """Why questions wait just now, None when they do not."""
+        waiting = self._gate.waiting(self._clock.now_ns())
+        return None if waiting is None else f"{waiting.reason}: {waiting.detail}"
+
     async def run(self) -> None:
         async with asyncio.TaskGroup() as tasks:
             while True:
                 self._poked.clear()
-                for pending in await self._next():
-                    self._asked.add(pending.id)
-                    tasks.create_task(self._ask(pending))
+                await self.look(tasks)
                 try:
                     await asyncio.wait_for(self._poked.wait(), _LOOK_S)
                 except TimeoutError:
                     continue
 
-    async def _next(self) -> list[PendingQuestion]:
-        free = self._concurrency - len(self._asked)
+    async def look(self, tasks: asyncio.TaskGroup) -> int:
+        """Begin what may be asked now; how many that were."""
+        if self._clock.now_ns() < self._rests_until_ns:
+            return 0
         try:
-            self._metrics.questions_pending(await self._store.pending_questions())
-            if free <= 0:
-                return []
-            due = await self._store.due_questions(self._clock.now_ns(), self._concurrency)
+            await self._sweep()
+            chosen = await self._choose()
         except StoreUnavailable as error:
-            log.warning("store_unavailable", error=str(error))
-            return []
-        return [pending for pending in due if pending.id not in self._asked][:free]
+            self._store_failed(error)
+            return 0
+        for pending in chosen:
+            self._asked.add(pending.id)
+            tasks.create_task(self._take(pending))
+        return len(chosen)
 
-    async def _ask(self, pending: PendingQuestion) -> None:
+    async def _choose(self) -> list[PendingQuestion]:
+        now_ns = self._clock.now_ns()
+        free = self._gate.room(now_ns, len(self._asked))
+        if free <= 0:
+            return []
+        # Twice as many as are wanted: some may have to wait for another that shares their record.
+        held = [*self._held, *self._gate.held(now_ns)]
+        due = await self._store.due_questions(now_ns, 2 * free, held=held, but_not=self._asked)
+        return self._prefixes.choose(due, free, now_ns)
+
+    async def _take(self, pending: PendingQuestion) -> None:
+        answered = False
         try:
-            verdict = await self._answer(pending)
-            if verdict is not None:
-                await self._settle(pending, verdict)
+            answered = await self._turns.take(pending)
         except StoreUnavailable as error:
-            # The question is still in the store and will be asked again.
-            log.warning("verdict_not_kept", error=str(error), question=pending.id)
+            self._store_failed(error)  # the question is still there and will have another turn
         finally:
             self._asked.discard(pending.id)
+            self._prefixes.ended(pending.question, self._clock.now_ns(), answered=answered)
             self._poked.set()
 
-    async def _answer(self, pending: PendingQuestion) -> Verdict | None:
-        """The verdict, or None when the question is to be asked again later."""
-        question = pending.question
-        model = question.model or self._judge.model
-        began_ns = self._clock.now_ns()
-        try:
-            answer = await self._judge.ask(question)
-        except JudgeError as error:
-            self._metrics.judge_asked(model, error.reason, (self._clock.now_ns() - began_ns) / 1e9)
-            return await self._failed(pending, error)
-        except Exception as error:  # a defect of ours must not be asked for ever
-            log.exception("judge_failed", question=pending.id)
-            return unanswered(question, "judge_error", type(error).__name__)
-        self._metrics.judge_asked(model, "answered", (self._clock.now_ns() - began_ns) / 1e9)
-        self._metrics.judge_answered(answer)
-        return settle(question, answer)
+    def _store_failed(self, error: StoreUnavailable) -> None:
+        """Asking at once again would cost money each time and keep nothing."""
+        log.warning("store_unavailable", error=str(error))
+        self._rests_until_ns = self._clock.now_ns() + _REST_NS
 
-    async def _failed(self, pending: PendingQuestion, error: JudgeError) -> Verdict | None:
-        asked = pending.asked + 1
-        wait_s = self._retry.wait_s(error, asked, self._jitter.random())
-        if wait_s is None:
-            log.warning("not_judged", reason=error.reason, detail=error.detail, attempts=asked, question=pending.id)
-            spent = (error.input_tokens, error.output_tokens) if isinstance(error, JudgeDeclined) else (0, 0)
-            return unanswered(pending.question, error.reason, error.detail, *spent)
-        log.info("judge_retry", reason=error.reason, detail=error.detail, attempts=asked, wait_s=round(wait_s, 1))
-        await self._store.postpone_question(pending.id, asked, self._clock.now_ns() + int(wait_s * 1e9))
-        return None
+    async def _sweep(self) -> None:
+        """Now and then: give up what waited too long, show how things are, forget what is old."""
+        now_ns = self._clock.now_ns()
+        if now_ns - self._swept_ns < _SWEEP_NS:
+            return
+        more = await self._expire(now_ns)
+        oldest = await self._store.old_questions(now_ns, 1)
+        self._metrics.judge.oldest_question((now_ns - oldest[0].created_ns) / 1e9 if oldest else 0.0)
+        if self._terms.budget.limits:
+            spent = await self._store.ledger.spent(now_ns)
+            self._metrics.judge.budget(self._terms.budget.remaining(spent, now_ns))
+        if now_ns - self._forgot_ns >= _FORGET_NS:
+            answers_before_ns = now_ns - int(self._terms.answer_cache_s * 1e9)
+            await self._store.ledger.forget(answers_before_ns, now_ns - _KEEP_SPENDING_NS)
+            self._forgot_ns = now_ns
+        self._swept_ns = self._swept_ns if more else now_ns
 
-    async def _settle(self, pending: PendingQuestion, verdict: Verdict) -> None:
-        judged = replace(pending.draft, verdict=verdict, judged_ns=self._clock.now_ns())
-        if await self._store.settle(judged, self._exporters):
-            self._metrics.verdict(judged)
-            self._on_verdict()
+    async def _expire(self, now_ns: int) -> bool:
+        """Whether there may be more."""
+        before_ns = now_ns - int(self._terms.max_wait_s * 1e9)
+        old = await self._store.old_questions(before_ns, _EXPIRE_AT_ONCE, self._asked)
+        for pending in old:
+            question = pending.question
+            why = self._gate.waiting(now_ns, question.evaluator, high_risk=question.high_risk) or _BACKLOG
+            self._metrics.judge.question_expired(why.reason)
+            detail = f"waited {(now_ns - pending.created_ns) / 3.6e12:.1f} h; {why.detail}"
+            log.warning("question_expired", question=pending.id, reason=why.reason, detail=detail)
+            await self._keeping.give_up(pending, why.reason, detail)
+        return len(old) == _EXPIRE_AT_ONCE
+
+
+_BACKLOG = Waiting("judge_unavailable", "more questions came than could be asked in this time")

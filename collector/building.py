@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import random
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version
 
@@ -16,6 +13,8 @@ from collector.exporters.otlp import OtlpExporter
 from collector.exporting import Backoff, Exporting
 from collector.ingest import Ingest, Limits
 from collector.journal.journal import Journal, JournalSettings
+from collector.judge_building import build_asking, build_judge
+from collector.judge_queue.batching import Batching
 from collector.judging import Judging, Rules
 from collector.metrics import Metrics
 from collector.rules import session_names
@@ -23,7 +22,6 @@ from collector.sessions.book import Policy, SessionBook
 from collector.sessions.routing import Marks, Router
 from collector.store.store import Store
 from judge.clients.anthropic import AnthropicJudge
-from judge.retry import RetryPolicy
 from judge.verdict import NotJudged
 
 JOURNAL_DIRECTORY = "journal"
@@ -34,7 +32,8 @@ NO_JUDGE = NotJudged(
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """`asking` and `judge` are None without a judge, `exporting` and `exporter` without an export."""
+    """`asking` and `judge` are None without a judge, `batching` unless questions go in batches, `exporting` and
+    `exporter` without an export."""
 
     book: SessionBook
     journal: Journal
@@ -43,6 +42,7 @@ class Parts:
     judging: Judging
     judge: AnthropicJudge | None
     asking: Asking | None
+    batching: Batching | None
     exporter: OtlpExporter | None
     exporting: Exporting | None
 
@@ -62,8 +62,11 @@ def build(config: Config, rules: Rules, store: Store, clock: Clock, metrics: Met
         if exporting is not None:
             exporting.poke()
 
-    judge = _judge(config)
-    asking = _asking(config, judge, store, clock, metrics, exporters, on_verdict) if judge else None
+    judge = build_judge(config.judge)
+    asking = batching = None
+    if judge is not None:
+        built = build_asking(config.judge, judge, store, clock, metrics, exporters=exporters, on_verdict=on_verdict)
+        asking, batching = built.asking, built.batching
 
     def on_finished() -> None:
         on_verdict()
@@ -88,7 +91,7 @@ def build(config: Config, rules: Rules, store: Store, clock: Clock, metrics: Met
     )
     ingest = Ingest(book, Router(book, _marks(config)), journal, limits, clock, metrics, judging.add)
     closing = Closing(book, journal, judging, clock, metrics)
-    return Parts(book, journal, ingest, closing, judging, judge, asking, exporter, exporting)
+    return Parts(book, journal, ingest, closing, judging, judge, asking, batching, exporter, exporting)
 
 
 def _policy(config: Config) -> Policy:
@@ -129,45 +132,6 @@ def _export(
     exporter = OtlpExporter(settings, version("spanjudge"))
     backoff = Backoff(max_s=settings.retry_max_seconds)
     return exporter, Exporting(store, exporter, clock, metrics, backoff=backoff)
-
-
-def _judge(config: Config) -> AnthropicJudge | None:
-    settings = config.judge
-    key = settings.api_key.get_secret_value() if settings.api_key else os.environ.get("ANTHROPIC_API_KEY", "")
-    if not key:
-        return None
-    return AnthropicJudge(
-        settings.model,
-        settings.effort,
-        settings.max_output_tokens,
-        settings.timeout_seconds,
-        key,
-        settings.base_url,
-        thinking=settings.thinking,
-    )
-
-
-def _asking(
-    config: Config,
-    judge: AnthropicJudge,
-    store: Store,
-    clock: Clock,
-    metrics: Metrics,
-    exporters: list[str],
-    on_verdict: Callable[[], None],
-) -> Asking:
-    settings = config.judge
-    return Asking(
-        store,
-        judge,
-        RetryPolicy(max_attempts=settings.max_attempts, max_s=settings.retry_max_seconds),
-        clock,
-        metrics,
-        concurrency=settings.concurrency,
-        exporters=exporters,
-        on_verdict=on_verdict,
-        jitter=random.Random(),  # noqa: S311 - spreads retries, keeps no secrets
-    )
 
 
 def _ms(seconds: float) -> int:

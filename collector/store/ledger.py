@@ -70,8 +70,8 @@ def item_id(question_id: str, vote: int) -> str:
 class Ledger(Protocol):
     """Implemented by `sql_ledger.SqlLedger`. Every method raises `StoreUnavailable`."""
 
-    async def votes(self, question_id: str) -> list[Vote]:
-        """In the order in which they were asked."""
+    async def votes(self, question_id: str) -> dict[int, Vote]:
+        """By their numbers, which count from 0; some may be missing."""
 
     async def keep_vote(
         self, question_id: str, vote: int, kept: Vote, charge: Charge | None, *, key: str | None, now_ns: int

@@ -33,14 +33,15 @@ class SqlLedger:
         self._read = read
         self._write = write
 
-    async def votes(self, question_id: str) -> list[Vote]:
+    async def votes(self, question_id: str) -> dict[int, Vote]:
         statement = (
-            select(votes.c.record)
+            select(votes.c.vote, votes.c.record)
             .join_from(votes, questions)
             .where(questions.c.id == question_id)
             .order_by(votes.c.vote)
         )
-        return [_VOTE.validate_json(record) for record in await self._read(lambda to: list(to.scalars(statement)))]
+        rows = await self._read(lambda to: to.execute(statement).all())
+        return {vote: _VOTE.validate_json(record) for vote, record in rows}
 
     async def keep_vote(
         self, question_id: str, vote: int, kept: Vote, charge: Charge | None, *, key: str | None, now_ns: int

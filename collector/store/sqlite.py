@@ -85,6 +85,10 @@ class SqliteStore:
         oldest = statements.waiting(but_not).where(questions.c.created_ns < before_ns)
         return await self._questions(oldest.order_by(questions.c.created_ns, questions.c.number).limit(limit))
 
+    async def questions_by_id(self, ids: Collection[str]) -> list[PendingQuestion]:
+        columns = select(questions.c.record, questions.c.asked, questions.c.next_ns)
+        return await self._questions(columns.where(questions.c.id.in_(ids)))
+
     async def _questions(self, statement: Select[Any]) -> list[PendingQuestion]:
         return [
             replace(PENDING_QUESTION.load(record), asked=asked, next_ns=next_ns)

@@ -136,6 +136,9 @@ class Store(Protocol):
         """Questions that came before this moment, oldest first, whether due or not; others are left out as by
         `due_questions`."""
 
+    async def questions_by_id(self, ids: Collection[str]) -> list[PendingQuestion]:
+        """Those of them that are open, in any order and in a batch or not."""
+
     async def pending_questions(self) -> int: ...
 
     async def due_exports(self, exporter: str, now_ns: int, limit: int) -> list[OutboxItem]:

@@ -41,32 +41,32 @@ class AnthropicBatches:
             raise JudgeUnavailable("judge_unavailable", "the endpoint answered with something that is no batch")
         return created.id
 
-    async def results(
-        self, batch_id: str, questions: Mapping[str, Question]
-    ) -> AsyncIterator[tuple[str, Answer | JudgeError]] | None:
-        """Name and outcome of each question, in any order, or None while the batch is under way. A batch that the
-        service does not have any more has no results, nor have names that are not in `questions`."""
+    async def ended(self, batch_id: str) -> bool:
+        """Whether its results can be had. Also True for a batch that the service does not know any more."""
         try:
             async with asyncio.timeout(self._timeout_s):
                 batch = await self._batches().retrieve(batch_id, timeout=self._timeout_s)
         except anthropic.NotFoundError:
-            return self._outcomes(None, questions)
+            return True
         except Exception as error:
             raise self._known(error) from error
-        if getattr(batch, "processing_status", None) != "ended":
-            return None
-        return self._outcomes(batch_id if batch.results_url else None, questions)
+        return getattr(batch, "processing_status", None) == "ended"
 
-    async def _outcomes(
-        self, batch_id: str | None, questions: Mapping[str, Question]
+    async def results(
+        self, batch_id: str, questions: Mapping[str, Question]
     ) -> AsyncIterator[tuple[str, Answer | JudgeError]]:
-        if batch_id is None:
-            return
+        """Name and outcome of each question of a batch that ended, in any order. Names that are not in `questions` are
+        left out; a batch that is gone, or whose results were deleted, has none."""
         try:
+            batch = await self._batches().retrieve(batch_id, timeout=self._timeout_s)
+            if not batch.results_url:
+                return
             async for line in await self._batches().results(batch_id, timeout=self._timeout_s):
                 question = questions.get(getattr(line, "custom_id", ""))
                 if question is not None:
                     yield line.custom_id, _outcome(line, question, self._asker)
+        except anthropic.NotFoundError:
+            return
         except Exception as error:
             raise self._known(error) from error
 

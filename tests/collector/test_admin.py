@@ -60,7 +60,7 @@ async def test_gauges_are_refreshed_before_a_scrape() -> None:
     metrics = Metrics()
 
     async def refresh() -> None:
-        metrics.sessions_open(41)
+        metrics.sessions_open(41, 0)
 
     async with serving(admin_app(metrics, {}, refresh)) as url, httpx.AsyncClient() as client:
         assert "spanjudge_sessions_open 41.0" in (await client.get(f"{url}/metrics")).text
@@ -87,6 +87,19 @@ async def test_ready_when_every_check_passes() -> None:
     assert response.json() == {
         "ready": True,
         "checks": {"store": {"ok": True, "reason": None}, "journal": {"ok": True, "reason": None}},
+        "notices": {},
+    }
+
+
+async def test_a_judge_that_is_away_is_told_and_telemetry_is_still_taken() -> None:
+    app = admin_app(Metrics(), {"store": _ok}, notices={"judge": _full, "other": _broken})
+    async with serving(app) as url, httpx.AsyncClient() as client:
+        response = await client.get(f"{url}/readyz")
+    assert response.status_code == 200
+    assert response.json()["ready"]
+    assert response.json()["notices"] == {
+        "judge": {"ok": False, "reason": "12 bytes are free"},
+        "other": {"ok": False, "reason": "OSError: no such disk"},
     }
 
 

@@ -36,23 +36,23 @@ class LedgerContract:
         question, ledger = pending(), store.ledger
         for number, vote in enumerate((YES, STEPS, REFUSED)):
             await ledger.keep_vote(question.id, number, vote, None, key=None, now_ns=NOW_NS)
-        assert await ledger.votes(question.id) == [YES, STEPS, REFUSED]
-        assert await ledger.votes(pending(ref="other").id) == []
+        assert await ledger.votes(question.id) == {0: YES, 1: STEPS, 2: REFUSED}
+        assert await ledger.votes(pending(ref="other").id) == {}
         await store.settle(answered(question, Score(1.0, "Yes", "")), [])
-        assert await ledger.votes(question.id) == []
+        assert await ledger.votes(question.id) == {}
 
     async def test_a_vote_that_is_there_already_stays_and_both_are_paid_for(self, store: Store) -> None:
         question, ledger = pending(), store.ledger
         for vote in (YES, REFUSED):
             charge = Charge(Reservation(HOUR, "e", Amount()), Amount(5, 7))
             await ledger.keep_vote(question.id, 0, vote, charge, key=None, now_ns=NOW_NS)
-        assert await ledger.votes(question.id) == [YES]
+        assert await ledger.votes(question.id) == {0: YES}
         assert await ledger.spent(NOW_NS) == [HourSpent(HOUR, "e", Amount(10, 14))]
 
     async def test_a_vote_for_a_settled_question_is_paid_for_and_no_more(self, store: Store) -> None:
         charge = Charge(Reservation(HOUR, "e", Amount()), Amount(5, 7))
         await store.ledger.keep_vote("gone", 0, YES, charge, key="k", now_ns=NOW_NS)
-        assert await store.ledger.votes("gone") == []
+        assert await store.ledger.votes("gone") == {}
         assert await store.ledger.spent(NOW_NS) == [HourSpent(HOUR, "e", Amount(5, 7))]
         assert await store.ledger.answer("k", NOW_NS) == YES.answer
 

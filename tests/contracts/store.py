@@ -123,6 +123,13 @@ class StoreContract:
         assert found == [older.id, old.id]
         assert [one.id for one in await store.old_questions(NOW_NS, 10, [older.id])] == [old.id]
 
+    async def test_open_questions_are_found_by_their_ids(self, store: Store) -> None:
+        open_one, settled = pending(), pending(ref="settled")
+        await store.finish(closed(), [], [open_one, settled], [])
+        await store.settle(answered(settled, YES), [])
+        assert await store.questions_by_id([open_one.id, settled.id, "unknown"]) == [open_one]
+        assert await store.questions_by_id([]) == []
+
     async def test_a_postponed_question_waits_for_its_time_and_counts_its_attempts(self, store: Store) -> None:
         question = pending()
         await store.finish(closed(), [], [question], [])

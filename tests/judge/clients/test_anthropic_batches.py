@@ -32,16 +32,16 @@ async def batches(stub: AnthropicStub) -> AsyncIterator[AnthropicBatches]:
 
 
 async def _results(batches: AnthropicBatches, batch_id: str) -> dict[str, Answer | JudgeError]:
-    found = await batches.results(batch_id, QUESTIONS)
-    assert found is not None, "the batch is under way"
-    return {name: outcome async for name, outcome in found}
+    assert await batches.ended(batch_id)
+    return {name: outcome async for name, outcome in batches.results(batch_id, QUESTIONS)}
 
 
 async def test_answers_come_back_under_the_names_of_their_questions(
     stub: AnthropicStub, batches: AnthropicBatches
 ) -> None:
     batch_id = await batches.send(QUESTIONS)
-    assert await batches.results(batch_id, QUESTIONS) is None
+    assert not await batches.ended(batch_id)
+    assert [one async for one in batches.results(batch_id, QUESTIONS)] == []
     stub.script(service.says("No", "third"), service.says("Yes", "second"), service.says("No", "first"))
     stub.end_batches()
     results = await _results(batches, batch_id)
@@ -98,7 +98,7 @@ async def test_a_service_that_is_not_there_is_to_be_asked_again() -> None:
         address = gone.url
     judge = AnthropicJudge("claude-opus-4-8", "low", 2048, 5, API_KEY, address)
     lonely = AnthropicBatches(judge)
-    for asking in (lonely.send(QUESTIONS), lonely.results("msgbatch_1", QUESTIONS)):
+    for asking in (lonely.send(QUESTIONS), lonely.ended("msgbatch_1")):
         with pytest.raises(JudgeUnavailable, match="cannot reach"):
             await asking
     await judge.aclose()

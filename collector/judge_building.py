@@ -1,0 +1,151 @@
+"""Builds what asks the judge, from the configuration; nothing runs yet."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from collector.asking import Asking
+from collector.clock import Clock
+from collector.judge_config import BudgetLimits, JudgeSettings
+from collector.judge_queue.batching import Batching, BatchRules
+from collector.judge_queue.gate import Gate
+from collector.judge_queue.keeping import Keeping
+from collector.judge_queue.preparing import Preparing
+from collector.judge_queue.terms import Terms
+from collector.judge_queue.turns import Turns
+from collector.metrics import Metrics
+from collector.store.store import Store
+from judge.breaker import Circuit, CircuitPolicy
+from judge.budget import Budget, Limit
+from judge.clients.anthropic import AnthropicJudge
+from judge.clients.anthropic_batches import AnthropicBatches
+from judge.clients.connections import AnthropicApi, Bedrock, Place, Vertex, connect
+from judge.concurrency import Concurrency, Pace
+from judge.prices import NANO
+from judge.question import Judge
+from judge.redaction import NOTHING, Redaction
+from judge.retry import RetryPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class AskingParts:
+    """`batching` is None unless questions are sent in batches."""
+
+    asking: Asking
+    batching: Batching | None
+
+
+def build_judge(settings: JudgeSettings) -> AnthropicJudge | None:
+    """None without a key: then nobody can be asked."""
+    place = _place(settings)
+    if place is None:
+        return None
+    return AnthropicJudge(
+        settings.model,
+        settings.effort,
+        settings.max_output_tokens,
+        settings.timeout_seconds,
+        thinking=settings.thinking,
+        client=connect(place),
+    )
+
+
+def build_asking(
+    settings: JudgeSettings,
+    judge: AnthropicJudge,
+    store: Store,
+    clock: Clock,
+    metrics: Metrics,
+    *,
+    exporters: Sequence[str],
+    on_verdict: Callable[[], None],
+) -> AskingParts:
+    terms = terms_of(settings)
+    gate = Gate(
+        Circuit(circuit_policy(settings)),
+        Concurrency(settings.concurrency),
+        Pace(settings.questions_per_minute),
+        metrics.judge,
+    )
+    keeping = Keeping(
+        store,
+        gate,
+        terms,
+        clock,
+        metrics,
+        exporters=exporters,
+        on_verdict=on_verdict,
+        jitter=random.Random(),  # noqa: S311 - spreads retries, keeps no secrets
+    )
+    preparing = Preparing(terms, settings.model)
+    ask: Judge = judge
+    turns = Turns(ask, gate, keeping, preparing, clock, metrics)
+    batches = settings.batches
+    asking = Asking(store, turns, gate, keeping, terms, clock, metrics, only_high_risk=batches.enabled)
+    if not batches.enabled:
+        return AskingParts(asking, None)
+    rules = BatchRules(batches.max_wait_seconds, batches.max_questions, batches.max_open, batches.poll_seconds)
+    batching = Batching(
+        store, AnthropicBatches(judge), gate, keeping, preparing, rules, clock, metrics, lambda: asking.in_flight
+    )
+    return AskingParts(asking, batching)
+
+
+def terms_of(settings: JudgeSettings) -> Terms:
+    return Terms(
+        retry=RetryPolicy(max_attempts=settings.max_attempts, max_s=settings.retry_max_seconds),
+        budget=budget_of(settings),
+        price_of=settings.price_of,
+        redaction=redaction_of(settings),
+        manner=f"{settings.effort} {settings.thinking}",
+        max_output_tokens=settings.max_output_tokens,
+        max_wait_s=settings.max_wait_seconds,
+        answer_cache_s=settings.answer_cache_seconds,
+    )
+
+
+def redaction_of(settings: JudgeSettings) -> Redaction:
+    """What is masked before text leaves the process; for the page and exports too."""
+    redaction = settings.redaction
+    if not redaction.enabled:
+        return NOTHING
+    return Redaction(redaction.patterns, redaction.keys, defaults=redaction.defaults)
+
+
+def circuit_policy(settings: JudgeSettings) -> CircuitPolicy:
+    circuit = settings.circuit
+    return CircuitPolicy(circuit.failures, circuit.first_seconds, circuit.max_seconds)
+
+
+def budget_of(settings: JudgeSettings) -> Budget:
+    budget = settings.budget
+    limits = list(_limits(budget, None))
+    for evaluator, own in budget.evaluators.items():
+        limits += _limits(own, evaluator)
+    return Budget(tuple(limits), budget.high_risk_share)
+
+
+def _limits(limits: BudgetLimits, evaluator: str | None) -> Iterator[Limit]:
+    if limits.dollars_per_hour is not None:
+        yield Limit("hour", "dollars", round(limits.dollars_per_hour * NANO), evaluator)
+    if limits.dollars_per_day is not None:
+        yield Limit("day", "dollars", round(limits.dollars_per_day * NANO), evaluator)
+    if limits.tokens_per_hour is not None:
+        yield Limit("hour", "tokens", limits.tokens_per_hour, evaluator)
+    if limits.tokens_per_day is not None:
+        yield Limit("day", "tokens", limits.tokens_per_day, evaluator)
+
+
+def _place(settings: JudgeSettings) -> Place | None:
+    match settings.provider:
+        case "bedrock" if bedrock := settings.bedrock:
+            key = bedrock.api_key.get_secret_value() if bedrock.api_key else None
+            return Bedrock(bedrock.region, key, bedrock.profile, settings.base_url)
+        case "vertex" if vertex := settings.vertex:
+            token = vertex.access_token.get_secret_value() if vertex.access_token else None
+            return Vertex(vertex.project_id, vertex.region, token, settings.base_url)
+    key = settings.api_key.get_secret_value() if settings.api_key else os.environ.get("ANTHROPIC_API_KEY", "")
+    return AnthropicApi(key, settings.base_url) if key else None

@@ -1,0 +1,1 @@
+"""Tests of collector.judge_queue."""
