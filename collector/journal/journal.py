@@ -13,10 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import lmdb
+import structlog
 
 from collector.errors import StoreUnavailable
 from collector.journal.rows import Row, RowKey, RowType
 from collector.journal.segments import Segments
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True)
@@ -126,14 +129,17 @@ class Journal:
                 self._segments.append(rows)
         except (lmdb.Error, OSError) as error:
             return f"the journal in {self._directory} cannot be written: {error}"
+        except Exception as error:  # a writer that died of it would leave every sender waiting for ever
+            log.exception("journal_commit_failed")
+            return f"the journal in {self._directory} cannot be written: {type(error).__name__}: {error}"
         self._on_commit(time.perf_counter() - began)
         return None
 
     def _drop(self, row: int) -> None:
         try:
             self._segments.drop_before(row)
-        except OSError as error:
-            self.failure = f"a journal segment in {self._directory} cannot be removed: {error}"
+        except OSError as error:  # costs room, which is watched, and no telemetry
+            log.warning("journal_segment_not_removed", directory=str(self._directory), error=str(error))
 
     def _resolve(self, batches: list[_Batch], failure: str | None) -> None:
         for batch in batches:

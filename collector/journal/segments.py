@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 from collections.abc import Container, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,21 +37,70 @@ class Segment:
     used: int = 0
 
 
+class _Readers:
+    """Who reads just now. A file that is closed under a reader can take the whole process down: LMDB unmaps it."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._reading = 0
+        self._closing = False
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        """Read; waits while files are being closed."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._closing)
+            self._reading += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._reading -= 1
+                self._changed.notify_all()
+
+    @contextmanager
+    def none(self) -> Iterator[None]:
+        """Close files; waits for those who read, and lets nobody begin. For one thread at a time."""
+        with self._changed:
+            self._closing = True
+            self._changed.wait_for(lambda: self._reading == 0)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._closing = False
+                self._changed.notify_all()
+
+
 class Segments:
-    """All segments of one journal directory, oldest first. Appending is for one thread; reading for any."""
+    """All segments of one journal directory, oldest first. Appending, dropping and reopening are for one thread at a
+    time; `chain` and `size` for any."""
 
     def __init__(self, directory: Path, segment_bytes: int) -> None:
+        """Raises `StoreUnavailable` when the directory, or a segment in it, cannot be opened."""
         self._directory = directory
         self._segment_bytes = segment_bytes
-        self._segments: tuple[Segment, ...] = ()  # replaced, never changed: readers in other threads keep theirs
+        self._readers = _Readers()
+        self._segments: tuple[Segment, ...] = ()  # replaced, never changed: other threads go on with theirs
+        self._closed = False
         try:
             directory.mkdir(parents=True, exist_ok=True)
-            for path in sorted(directory.iterdir()):
-                if path.is_dir() and path.name.isdigit():
-                    self._segments += (self._open(path, int(path.name), opened_ms=0),)
+            self._segments = self._open_all()
         except (OSError, lmdb.Error) as error:
-            self.close()
             raise StoreUnavailable(f"the journal in {directory} cannot be opened: {error}") from error
+
+    def _open_all(self) -> tuple[Segment, ...]:
+        """Every segment in the directory, or an error and none of them."""
+        opened: list[Segment] = []
+        try:
+            for path in sorted(self._directory.iterdir()):
+                if path.is_dir() and path.name.isdigit():
+                    opened.append(self._open(path, int(path.name), opened_ms=0))  # noqa: PERF401 - closed on an error
+        except (OSError, lmdb.Error):
+            for segment in opened:
+                segment.environment.close()
+            raise
+        return tuple(opened)
 
     def _open(self, path: Path, first_row: int, opened_ms: int) -> Segment:
         map_size = self._segment_bytes + max(_SLACK, self._segment_bytes)
@@ -99,7 +149,10 @@ class Segments:
         Raises `MissingRow` when one of them is in no segment, `StoreUnavailable` when the journal cannot be read.
         """
         try:
-            return self._chain(last_row)
+            with self._readers.one():
+                if self._closed:
+                    raise StoreUnavailable(f"the journal in {self._directory} is closed")
+                return self._chain(last_row)
         except lmdb.Error as error:
             raise StoreUnavailable(f"the journal in {self._directory} cannot be read: {error}") from error
 
@@ -155,11 +208,15 @@ class Segments:
             segment.opened_ms = now_ms
 
     def drop_before(self, row: int) -> int:
-        """Remove every segment, but the newest, that holds only rows below `row`; returns how many went."""
+        """Remove every segment, but the newest, that holds only rows below `row`; returns how many went.
+
+        Raises OSError when a file cannot be removed. It is out of use even so, and comes up again at the next start.
+        """
         dropped = 0
         while len(self._segments) > 1 and self._segments[1].first_row <= row:
             segment, self._segments = self._segments[0], self._segments[1:]
-            segment.environment.close()
+            with self._readers.none():
+                segment.environment.close()
             shutil.rmtree(segment.path)
             dropped += 1
         return dropped
@@ -176,13 +233,22 @@ class Segments:
         return len(self._segments)
 
     def reopen(self, now_ms: int) -> None:
-        """Close every file and open it again: after a failed write LMDB may refuse even to read."""
-        paths = [segment.path for segment in self._segments]
-        self.close()
-        self._segments = tuple(self._open(path, int(path.name), opened_ms=0) for path in paths)
+        """Close every file and open what is in the directory: after a failed write LMDB may refuse even to read.
+
+        Raises OSError or lmdb.Error; all is closed then, and the next call tries again.
+        """
+        with self._readers.none():
+            self._close()
+            self._segments = self._open_all()
+            self._closed = False
         self.adopt(now_ms)
 
     def close(self) -> None:
+        """Waits for those who read. Callable twice."""
+        with self._readers.none():
+            self._close()
+
+    def _close(self) -> None:
         for segment in self._segments:
             segment.environment.close()
-        self._segments = ()
+        self._segments, self._closed = (), True

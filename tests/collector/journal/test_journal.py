@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from collector.errors import StoreUnavailable
 from collector.journal.journal import Journal, JournalSettings
-from collector.journal.rows import RowType
+from collector.journal.rows import Row, RowType
 from collector.journal.segments import Segments
 from tests.collector.journal.rows import row
 
@@ -141,6 +141,28 @@ async def test_a_failed_commit_fails_everyone_who_waits_and_leaves_no_hole(tmp_p
         journal.restart()
         await journal.append([row(2)], 9)
     assert _on_disk(tmp_path) == [1, 2]
+
+
+async def test_rows_that_cannot_be_written_at_all_fail_the_commit_and_not_the_writer(tmp_path: Path) -> None:
+    async with _journal(tmp_path) as journal:
+        key, value = row(1)
+        with pytest.raises(StoreUnavailable, match="cannot be written: error"):
+            await journal.append([Row(key._replace(items=2**32), value)], 9)  # more than the key has room for
+        journal.restart()
+        await journal.append([row(1)], 9)
+    assert _on_disk(tmp_path) == [1]
+
+
+async def test_a_file_that_cannot_be_removed_stops_nobody(tmp_path: Path) -> None:
+    settings = JournalSettings(segment_bytes=1, segment_ms=60_000, min_free_bytes=0)  # a file for each commit
+    async with _journal(tmp_path, settings) as journal:
+        await journal.append([row(1)], 9)
+        await journal.append([row(2)], 9)
+        (tmp_path / f"{1:020d}").rename(tmp_path / "elsewhere")
+        journal.drop_before(2)
+        await journal.append([row(3)], 9)
+        await journal.append([row(4)], 9)
+        assert (journal.failure, journal.segments) == (None, 3)
 
 
 async def test_a_directory_that_cannot_be_written_fails_the_commit_and_heals(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import lmdb
@@ -124,6 +126,49 @@ def test_taking_stock_after_reopening_counts_what_is_there(tmp_path: Path) -> No
     segments = Segments(tmp_path, SEGMENT_BYTES)
     segments.adopt(now_ms=7000)
     assert segments.needs_start(7000, 1000)
+
+
+def test_reopening_that_failed_is_tried_again_and_loses_nothing(tmp_path: Path) -> None:
+    segments = _three_files(tmp_path / "journal")
+    (tmp_path / "journal").rename(tmp_path / "elsewhere")
+    with pytest.raises(OSError, match="journal"):
+        segments.reopen(now_ms=0)
+    with pytest.raises(StoreUnavailable, match="closed"):
+        segments.chain(6)
+    (tmp_path / "elsewhere").rename(tmp_path / "journal")
+    segments.reopen(now_ms=0)
+    assert (segments.last_row(), [key.row for key, _ in segments.chain(6)]) == (6, [1, 2, 3, 4, 5, 6])
+
+
+def test_after_a_damaged_file_was_mended_all_files_can_be_opened_again(tmp_path: Path) -> None:
+    segments = _three_files(tmp_path)
+    newest = tmp_path / f"{5:020d}" / "data.mdb"
+    segments.close()
+    content = newest.read_bytes()
+    newest.write_bytes(b"no database" * 1000)
+    with pytest.raises(lmdb.Error):
+        segments.reopen(now_ms=0)
+    newest.write_bytes(content)
+    segments.reopen(now_ms=0)
+    assert _numbers(segments) == [1, 2, 3, 4, 5, 6]
+
+
+def test_rows_can_be_read_while_files_are_reopened_in_another_thread(tmp_path: Path) -> None:
+    segments = _three_files(tmp_path)
+    reopened = threading.Event()
+
+    def read() -> set[tuple[int, ...]]:
+        chains = set()
+        while not reopened.is_set():
+            chains.add(tuple(key.row for key, _ in segments.chain(6)))
+        return chains
+
+    with ThreadPoolExecutor(2) as readers:
+        reading = [readers.submit(read) for _ in range(2)]
+        for _ in range(50):
+            segments.reopen(now_ms=0)
+        reopened.set()
+    assert [chains.result() for chains in reading] == [{(1, 2, 3, 4, 5, 6)}] * 2
 
 
 def test_size_goes_on_while_a_file_is_being_removed(tmp_path: Path) -> None:
