@@ -1,0 +1,127 @@
+"""What became of each case in each session: right, wrong, or not judged, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from extractors.trajectory import Trajectory
+from judge.composite import ADHERENCE, USUAL, CompositeRules, composite, part
+from judge.passing import COMPOSITE, PASS, passed
+from judge.significance import Count
+from judge.verdict import NotApplicable, NotJudged, Score, SessionRef, Verdict
+
+FORBIDDEN = "forbidden_events"
+BROKEN: Mapping[str, frozenset[str]] = {
+    FORBIDDEN: frozenset({"violated"}),
+    "budgets": frozenset({"over"}),
+    "step_efficiency": frozenset({"over_budget", "loop"}),
+}
+"""Expectations of a case that the composite knows nothing of, and the labels that say that they were not met."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedSession:
+    """One session with its verdicts. `trajectory` is None where none could be read; `cases` are the keys
+    (`suite/case`) of the cases it falls under, as far as they are known beyond what verdicts name."""
+
+    ref: SessionRef
+    trajectory: Trajectory | None
+    verdicts: tuple[Verdict, ...]
+    cases: tuple[str, ...] = ()
+
+
+class Standing(StrEnum):
+    PASSED = "passed"
+    FAILED = "failed"
+    NOT_JUDGED = "not_judged"
+
+
+@dataclass(frozen=True, slots=True)
+class CaseResult:
+    """One case in one session. `total` and `adherence` are 0..1, None where there is none; `reasons` say why it did
+    not pass."""
+
+    case: str
+    session: SessionRef
+    standing: Standing
+    high_risk: bool
+    total: float | None
+    adherence: float | None
+    reasons: tuple[str, ...]
+
+
+def case_results(
+    sessions: Iterable[JudgedSession], high_risk: frozenset[str] = frozenset(), rules: CompositeRules = USUAL
+) -> tuple[CaseResult, ...]:
+    """Every case of every session, in their order. `high_risk` are keys of cases of high risk, beyond those whose
+    verdicts say so."""
+    return tuple(
+        _result(session, case, high_risk, rules) for session in sessions for case in cases_of(session.verdicts, session)
+    )
+
+
+def cases_of(verdicts: Sequence[Verdict], session: JudgedSession) -> list[str]:
+    named = (verdict.case for verdict in verdicts if verdict.case is not None)
+    return list(dict.fromkeys((*session.cases, *named)))
+
+
+def _result(session: JudgedSession, case: str, high_risk: frozenset[str], rules: CompositeRules) -> CaseResult:
+    verdicts = session.verdicts
+    own = [verdict for verdict in verdicts if verdict.case == case]
+    whole = next((verdict for verdict in own if verdict.evaluator == COMPOSITE), None)
+    whole = whole or composite(verdicts, case, rules)
+    wrong, unknown = list(_wrong(own)), list(_unknown(own))
+    total = None
+    match whole.outcome:
+        case Score(value, label, explanation):
+            total = value
+            if label != PASS:
+                wrong.insert(0, explanation)
+        case NotJudged(_, detail):
+            unknown.insert(0, detail)
+        case NotApplicable(reason):
+            if not any(isinstance(verdict.outcome, Score) for verdict in own if verdict.evaluator in BROKEN):
+                unknown.insert(0, reason)
+    standing = Standing.FAILED if wrong else Standing.NOT_JUDGED if unknown else Standing.PASSED
+    risky = case in high_risk or any(verdict.high_risk for verdict in own)
+    adherence = getattr(part(verdicts, case, ADHERENCE), "value", None)
+    return CaseResult(case, session.ref, standing, risky, total, adherence, tuple(wrong or unknown))
+
+
+def _wrong(verdicts: Iterable[Verdict]) -> Iterator[str]:
+    for verdict in verdicts:
+        match verdict.outcome:
+            case Score(_, label, explanation) if label in BROKEN.get(verdict.evaluator, ()):
+                yield f"{verdict.evaluator}: {explanation}"
+
+
+def _unknown(verdicts: Iterable[Verdict]) -> Iterator[str]:
+    for verdict in verdicts:
+        match verdict.outcome:
+            case NotJudged(reason, detail) if verdict.evaluator in BROKEN:
+                yield f"{verdict.evaluator}: {detail or reason}"
+
+
+def session_counts(sessions: Iterable[JudgedSession]) -> dict[str, Count]:
+    """By evaluator: sessions in which all its scored verdicts passed, and others with a score. A session counts once:
+    its calls are not independent of each other, and a test that took them for it would see too much."""
+    counts: dict[str, Count] = {}
+    for session in sessions:
+        good: dict[str, bool] = {}
+        for verdict in session.verdicts:
+            if (found := passed(verdict)) is not None:
+                good[verdict.evaluator] = good.get(verdict.evaluator, True) and found
+        for evaluator, right in good.items():
+            counts[evaluator] = counts.get(evaluator, Count()) + (Count(1, 0) if right else Count(0, 1))
+    return counts
+
+
+def verdict_counts(verdicts: Iterable[Verdict]) -> dict[str, Count]:
+    """By evaluator: verdicts that passed and failed, each counted; for rates that are watched, not tested."""
+    counts: dict[str, Count] = {}
+    for verdict in verdicts:
+        if (found := passed(verdict)) is not None:
+            counts[verdict.evaluator] = counts.get(verdict.evaluator, Count()) + Count(int(found), int(not found))
+    return counts
