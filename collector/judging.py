@@ -1,4 +1,4 @@
-"""Claim a closed session, extract what the agent did, decide what code can decide, keep it with the open questions.
+"""Claim a closed session, have it read, keep what code decided with the questions that are open.
 
 Everything from here can be done again after a crash and yields the same ids, so a closing is marked as done in the
 journal only after its verdicts are in the store.
@@ -8,58 +8,32 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import structlog
 
-from collector.attribution import attribute
 from collector.clock import Clock
 from collector.errors import StoreUnavailable
 from collector.journal.journal import Journal
 from collector.metrics import Metrics
-from collector.sessions.assembly import assemble
+from collector.reading import Reader, Reading
+from collector.reading import Rules as Rules  # noqa: PLC0414 - whoever starts the judging looks for it here
 from collector.sessions.book import Claim, SessionBook
-from collector.sessions.keys import Kind, SessionNames
-from collector.store.store import ClosedSession, PendingQuestion, Store
-from extractors.registry import UNRECOGNISED, extract
-from extractors.spans import Session
+from collector.sessions.keys import Kind
+from collector.store.store import ClosedSession, Store
+from extractors.registry import UNRECOGNISED
 from extractors.trajectory import Trajectory
-from judge.catalog import Evaluator, plan_all
-from judge.question import Question, unanswered
-from judge.suites import Suite, expectations_for
-from judge.verdict import Judged, NotJudged, SessionRef, Verdict
+from judge.verdict import NotJudged, SessionRef
 
 log = structlog.get_logger(__name__)
 
-_RETRY_S = 5.0
 _MS = 1_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """What sessions are judged by; replaced as a whole when the configuration is read again."""
-
-    evaluators: Sequence[Evaluator]
-    suites: Sequence[Suite]
-    session_names: SessionNames
-
-
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """What one claim turned out to hold."""
-
-    session: Session
-    first_ms: int
-    """when the first of it arrived"""
-    trajectory: Trajectory
-    verdicts: tuple[Judged, ...]
-    questions: tuple[PendingQuestion, ...]
-    defects: tuple[tuple[str, Exception], ...]
 
 
 class Judging:
     """Takes claims from its queue, a few at a time. `judge_problem` is None when there is a judge to ask, else the
-    `NotJudged` reason that questions get at once; `exporters` are the names of those that verdicts are queued for."""
+    `NotJudged` reason that questions get at once; `exporters` are the names of those that verdicts are queued for;
+    `retry_s` is how long to wait for a store that is away."""
 
     def __init__(
         self,
@@ -73,16 +47,18 @@ class Judging:
         exporters: Sequence[str],
         judge_problem: NotJudged | None,
         on_finished: Callable[[], None],
+        retry_s: float = 5.0,
     ) -> None:
         self._book = book
         self._journal = journal
         self._store = store
+        self._reader = Reader(journal, clock, judge_problem)
         self.rules = rules
         self._clock = clock
         self._metrics = metrics
         self._exporters = exporters
-        self._judge_problem = judge_problem
         self._on_finished = on_finished
+        self._retry_s = retry_s
         self._claims: asyncio.Queue[Claim] = asyncio.Queue()
         self._unfinished = 0
 
@@ -112,22 +88,34 @@ class Judging:
         """Until it is done: a store that is away comes back, and the session stays in the journal till then."""
         while True:
             try:
-                try:
-                    reading = await asyncio.to_thread(self._read, claim)
-                except Exception as error:  # one session that cannot be read must not stop the ones behind it
-                    log.exception("session_unreadable", digest=claim.digest.hex(), revision=claim.revision)
-                    await self._keep_unreadable(claim, error)
-                else:
-                    await self._keep(claim, reading)
+                await self._judge(claim)
                 break
             except StoreUnavailable as error:
                 log.warning("store_unavailable", error=str(error))
-                await asyncio.sleep(_RETRY_S)
+                await asyncio.sleep(self._retry_s)
         await self._mark_done(claim)
 
-    async def _keep_unreadable(self, claim: Claim, error: Exception) -> None:
-        """The dead letter: the session is listed, with what went wrong, and has no verdicts."""
-        ref = SessionRef(f"unreadable:{claim.digest.hex()}", claim.revision)
+    async def _judge(self, claim: Claim) -> None:
+        """Read and keep; one session with which that cannot be done must not stop the ones behind it."""
+        reading = await asyncio.to_thread(self._reader.attempt, claim, self.rules)
+        match reading:
+            case StoreUnavailable():
+                raise reading
+            case Exception():
+                await self._keep_dead_letter(
+                    claim, SessionRef(f"unreadable:{claim.digest.hex()}", claim.revision), reading
+                )
+            case Reading():
+                try:
+                    await self._keep(claim, reading)
+                except StoreUnavailable:
+                    raise
+                except Exception as error:  # noqa: BLE001 - told there
+                    await self._keep_dead_letter(claim, reading.ref, error)
+
+    async def _keep_dead_letter(self, claim: Claim, ref: SessionRef, error: Exception) -> None:
+        """The session is listed, with what went wrong, and has no verdicts."""
+        log.error("session_unreadable", digest=claim.digest.hex(), revision=claim.revision, exc_info=error)
         note = f"the session could not be read: {type(error).__name__}: {error}"[:2000]
         closed = ClosedSession(
             ref, claim.closed_ms * _MS, claim.reason, claim.inclusion_probability, None, 0, 0, note, judged=False
@@ -146,45 +134,7 @@ class Judging:
             except StoreUnavailable as error:
                 log.warning("journal_failed_at_done", error=str(error))
 
-    def _read(self, claim: Claim) -> _Reading:
-        """In a thread: rows, session, trajectory, verdicts, questions."""
-        own = [row for head in claim.heads for row in self._journal.chain(head)]
-        neighbours = [row for head in claim.neighbours for row in self._journal.chain(head)]
-        rules = self.rules
-        session = assemble(claim, own, neighbours, rules.session_names)
-        trajectory = extract(session)
-        plan = plan_all(trajectory, expectations_for(trajectory, rules.suites), rules.evaluators)
-        ref = SessionRef(session.session_id, claim.revision, session.tenant)
-        now_ns = self._clock.now_ns()
-        verdicts = list(plan.verdicts)
-        questions: list[PendingQuestion] = []
-        for question in plan.questions:
-            if self._judge_problem is not None:
-                verdicts.append(unanswered(question, self._judge_problem.reason, self._judge_problem.detail))
-            else:
-                questions.append(self._pending(question, trajectory, ref, claim, now_ns))
-        judged = tuple(self._attribute(verdict, trajectory, ref, claim, now_ns) for verdict in verdicts)
-        first_ms = min((key.at_ms for key, _ in own if key.digest == claim.digest), default=claim.closed_ms)
-        return _Reading(session, first_ms, trajectory, judged, tuple(questions), plan.errors)
-
-    @staticmethod
-    def _attribute(verdict: Verdict, trajectory: Trajectory, ref: SessionRef, claim: Claim, now_ns: int) -> Judged:
-        return attribute(
-            verdict,
-            trajectory,
-            ref,
-            close_reason=claim.reason,
-            inclusion_probability=claim.inclusion_probability,
-            judged_ns=now_ns,
-        )
-
-    def _pending(
-        self, question: Question, trajectory: Trajectory, ref: SessionRef, claim: Claim, now_ns: int
-    ) -> PendingQuestion:
-        draft = self._attribute(unanswered(question, "pending", "waiting for a judge"), trajectory, ref, claim, now_ns)
-        return PendingQuestion(draft.id, question, draft, created_ns=now_ns, next_ns=now_ns)
-
-    async def _keep(self, claim: Claim, reading: _Reading) -> None:
+    async def _keep(self, claim: Claim, reading: Reading) -> None:
         if claim.kind == Kind.TRACE and nothing_happened(reading.trajectory):
             # Other software that shares the pipeline, or a harness's housekeeping: nobody would look for it here.
             if reading.trajectory.harness == UNRECOGNISED:
@@ -192,9 +142,8 @@ class Judging:
             self._metrics.session_discarded("nothing_happened")
             return
         session, closed_ns = reading.session, claim.closed_ms * _MS
-        ref = SessionRef(session.session_id, claim.revision, session.tenant)
         closed = ClosedSession(
-            ref,
+            reading.ref,
             closed_ns,
             claim.reason,
             claim.inclusion_probability,
@@ -222,7 +171,7 @@ class Judging:
             self._metrics.late("traces", closed.spans)
             self._metrics.late("logs", closed.records)
 
-    def _count(self, claim: Claim, reading: _Reading) -> None:
+    def _count(self, claim: Claim, reading: Reading) -> None:
         metrics, session = self._metrics, reading.session
         metrics.session_closed(claim.reason)
         metrics.undecodable("traces", session.lost_spans)

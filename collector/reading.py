@@ -1,0 +1,116 @@
+"""From a claim to what is to be kept: rows, session, trajectory, the verdicts of code, the questions for a judge.
+
+Reading is slow (disk, decoding) and runs in a thread; it changes nothing and can be done again with the same result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from collector.attribution import attribute
+from collector.clock import Clock
+from collector.journal.journal import Journal
+from collector.journal.rows import RowKey
+from collector.journal.segments import MissingRow
+from collector.sessions.assembly import assemble
+from collector.sessions.book import Claim
+from collector.sessions.keys import SessionNames
+from collector.store.store import PendingQuestion
+from extractors.registry import extract
+from extractors.spans import Session
+from extractors.trajectory import Trajectory
+from judge.catalog import Evaluator, plan_all
+from judge.question import Question, unanswered
+from judge.suites import Suite, expectations_for
+from judge.verdict import Judged, NotJudged, SessionRef, Verdict
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What sessions are judged by; replaced as a whole when the configuration is read again."""
+
+    evaluators: Sequence[Evaluator]
+    suites: Sequence[Suite]
+    session_names: SessionNames
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one claim turned out to hold. `defects` are errors of evaluators, by their names; each has a verdict too."""
+
+    session: Session
+    ref: SessionRef
+    first_ms: int
+    """when the first of it arrived"""
+    trajectory: Trajectory
+    verdicts: tuple[Judged, ...]
+    questions: tuple[PendingQuestion, ...]
+    defects: tuple[tuple[str, Exception], ...]
+
+
+class Reader:
+    """`judge_problem` is None when there is a judge to ask, else the `NotJudged` that questions get at once."""
+
+    def __init__(self, journal: Journal, clock: Clock, judge_problem: NotJudged | None) -> None:
+        self._journal = journal
+        self._clock = clock
+        self._judge_problem = judge_problem
+
+    def attempt(self, claim: Claim, rules: Rules) -> Reading | Exception:
+        """`read`, with what it raises as a value: asyncio cannot pass on every error (a StopIteration, which one
+        careless `next` raises, would leave the waiting task waiting for ever)."""
+        try:
+            return self.read(claim, rules)
+        except Exception as error:  # noqa: BLE001 - returned, and told by the caller
+            return error
+
+    def read(self, claim: Claim, rules: Rules) -> Reading:
+        """Raises `StoreUnavailable` when the journal cannot be read just now. Safe in any thread."""
+        own = [row for head in claim.heads for row in self._journal.chain(head)]
+        session = assemble(claim, own, list(self._neighbours(claim)), rules.session_names)
+        trajectory = extract(session)
+        plan = plan_all(trajectory, expectations_for(trajectory, rules.suites), rules.evaluators)
+        ref = SessionRef(session.session_id, claim.revision, session.tenant)
+        now_ns = self._clock.now_ns()
+
+        def judged(verdict: Verdict) -> Judged:
+            return attribute(
+                verdict,
+                trajectory,
+                ref,
+                close_reason=claim.reason,
+                inclusion_probability=claim.inclusion_probability,
+                judged_ns=now_ns,
+            )
+
+        def pending(question: Question) -> PendingQuestion:
+            draft = judged(unanswered(question, "pending", "waiting for a judge"))
+            return PendingQuestion(draft.id, question, draft, created_ns=now_ns, next_ns=now_ns)
+
+        verdicts, questions = list(plan.verdicts), plan.questions
+        if (problem := self._judge_problem) is not None:
+            verdicts += [unanswered(question, problem.reason, problem.detail) for question in questions]
+            questions = ()
+        return Reading(
+            session,
+            ref,
+            first_ms=min((key.at_ms for key, _ in own if key.digest == claim.digest), default=claim.closed_ms),
+            trajectory=trajectory,
+            verdicts=tuple(map(judged, verdicts)),
+            questions=tuple(map(pending, questions)),
+            defects=plan.errors,
+        )
+
+    def _neighbours(self, claim: Claim) -> Iterator[tuple[RowKey, bytes]]:
+        """Rows of other sessions in the same traces, as far as they are still there: nothing keeps a session in the
+        journal for its neighbour's sake, and without it some unnamed spans may fall to this one."""
+        for head in claim.neighbours:
+            try:
+                yield from self._journal.chain(head)
+            except MissingRow as gone:
+                log.warning("neighbour_forgotten", digest=claim.digest.hex(), row=gone.args[0])
