@@ -14,6 +14,7 @@ from pydantic import Field, SecretStr, model_validator
 
 from collector.config_section import Ratio, Seconds, Section
 from collector.judge_config import JudgeSettings
+from collector.scoring_config import CompositeSettings, GateSettings
 from judge.documents import DocumentError, Problem, parse_document
 from judge.options import MAX_QUESTIONS
 from judge.suites import Match
@@ -174,6 +175,8 @@ class Config(Section):
     rubrics: tuple[str, ...] = Field((), description="files with criteria of your own; globs are allowed")
     evaluators: dict[str, EvaluatorSettings] = Field(default_factory=dict)
     judge: JudgeSettings = JudgeSettings()
+    composite: CompositeSettings = CompositeSettings()
+    gates: GateSettings = GateSettings()
     export: Export = Export()
     log: Log = Log()
     shutdown_seconds: Seconds = Field(20, description="finish within this long after SIGTERM")
