@@ -25,7 +25,7 @@ from extractors.harnesses import (
 )
 from extractors.skill_signals import untold_bodies
 from extractors.spans import Attributes, Session, Span
-from extractors.trajectory import Trajectory
+from extractors.trajectory import Agent, Trajectory
 from extractors.tree import span_anchor, tree_of
 
 UNRECOGNISED = "unrecognised"
@@ -89,10 +89,25 @@ def extract_with(session: Session, harnesses: Sequence[Extractor], conventions: 
         tenant=session.tenant,
         scopes=scopes(session),
         attributes=attributes(session, trajectory),
+        agents=agents(trajectory),
         started_ns=trajectory.started_ns or started_ns,
         ended_ns=trajectory.ended_ns or ended_ns,
         notes=tuple(dict.fromkeys((*session.notes, *notes, *trajectory.notes))),
     )
+
+
+def agents(trajectory: Trajectory) -> tuple[Agent, ...]:
+    """The session's agents, also those of whom nothing arrived but what they did."""
+    acting = dict.fromkeys(
+        (
+            *(step.agent for step in trajectory.steps),
+            *(call.agent for call in trajectory.tool_calls),
+            *(load.agent for load in trajectory.skill_invocations),
+            *(failure.agent for failure in trajectory.failures),
+        )
+    )
+    known = {agent.id for agent in trajectory.agents}
+    return (*trajectory.agents, *(Agent(one) for one in acting if one not in known))
 
 
 def recognizers(session: Session) -> tuple[str, ...]:

@@ -163,14 +163,14 @@ def _silent_mentions(found: Telemetry, events: Iterable[LogRecord]) -> Iterator[
     )
     for span in found.of(MENTIONS):
         turn = found.turn_at(span.trace_id, span.start_ns)
-        count = attrs.integer(span.attributes, "selected_skill_count") or 0
+        count = min(attrs.integer(span.attributes, "selected_skill_count") or 0, _MOST_MENTIONS)
         if count - told[turn] <= 0:
             continue
         named = mentions(found.prompts[turn].text) if turn >= 0 else ()
         names: Sequence[str | None] = (
             named if len(named) == count and not told[turn] else (None,) * (count - told[turn])
         )
-        for name in names[:_MOST_MENTIONS]:
+        for name in names:
             agent = found.agent_of_span(span)
             anchor = span_anchor(span)
             yield span.start_ns, SkillInvocation(name, LoadOutcome.LOADED, anchor, agent, LoadedBy.USER)
