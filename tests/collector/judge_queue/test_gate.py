@@ -1,0 +1,68 @@
+"""What lets a question through, and what is said of why it waits."""
+
+from __future__ import annotations
+
+import pytest
+
+from collector.judge_queue.gate import Gate, Waiting
+from collector.metrics import Metrics
+from collector.store.store import Held
+from judge.breaker import Circuit, CircuitPolicy
+from judge.budget import Limit, Refusal
+from judge.concurrency import Concurrency, Pace
+from judge.errors import JudgeUnavailable
+
+DOWN = JudgeUnavailable("judge_unavailable", "529")
+SECOND = 1_000_000_000
+
+
+@pytest.fixture
+def gate() -> Gate:
+    return Gate(Circuit(CircuitPolicy(failures=1, first_s=5)), Concurrency(4), Pace(120), Metrics().judge)
+
+
+def _refusal(evaluator: str | None = None) -> Refusal:
+    return Refusal(Limit("hour", "tokens", 10, evaluator), 100 * SECOND, hopeless=False, detail="nothing is left")
+
+
+def test_the_narrowest_bound_decides(gate: Gate) -> None:
+    assert gate.room(0, in_flight=0) == 2, "120 a minute are two a second"
+    assert gate.room(0, in_flight=3) == 1
+    assert gate.room(0, in_flight=9) == 0
+
+
+def test_an_open_circuit_lets_nothing_through_then_one(gate: Gate) -> None:
+    call = gate.begins(0)
+    assert call
+    assert gate.failed(call, DOWN, 0)
+    assert gate.room(SECOND, 0) == 0
+    assert gate.begins(SECOND) is None
+    assert gate.waiting(SECOND) == Waiting("judge_unavailable", "529")
+    assert gate.room(5 * SECOND, 0) == 1
+    probe = gate.begins(5 * SECOND)
+    assert probe
+    assert probe.probe
+    assert gate.room(5 * SECOND, 1) == 0
+    gate.answered(5 * SECOND)
+    assert gate.waiting(5 * SECOND) is None
+
+
+def test_a_spent_budget_holds_until_its_window_ends(gate: Gate) -> None:
+    gate.hold(_refusal(), high_risk=False)
+    assert gate.held(99 * SECOND) == [Held(None, high_risk=False)]
+    assert gate.waiting(99 * SECOND, "any") == Waiting("budget_spent", "nothing is left")
+    assert gate.waiting(99 * SECOND, "any", high_risk=True) is None
+    assert gate.held(100 * SECOND) == []
+
+
+def test_a_budget_of_one_evaluator_is_no_reason_for_another(gate: Gate) -> None:
+    gate.hold(_refusal("dear"), high_risk=True)
+    assert gate.waiting(0, "dear", high_risk=True) == Waiting("budget_spent", "nothing is left")
+    assert gate.waiting(0, "cheap") is None
+    assert gate.waiting(0) is not None, "somebody's questions wait"
+
+
+def test_money_that_comes_back_lifts_the_hold(gate: Gate) -> None:
+    gate.hold(_refusal(), high_risk=True)
+    gate.spent_less()
+    assert gate.held(0) == []

@@ -1,0 +1,184 @@
+"""The queue, the real client and a service on loopback together: caching, rate limits, outages, batches."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from collector.judge_building import AskingParts, build_asking, build_judge
+from collector.judge_config import JudgeSettings
+from collector.metrics import Metrics
+from collector.store.sqlite import SqliteStore
+from judge.clients.anthropic import AnthropicJudge
+from judge.verdict import NotJudged, Score
+from tests.collector.judge_queue.desk import ask
+from tests.fakes.anthropic_stub import API_KEY, AnthropicStub, fails, now_and_then, rate_limited, says
+from tests.fakes.clock import FakeClock
+from tests.fakes.verdicts import NOW_NS, closed
+
+RECORD = "<result>" + "what the agent did " * 400 + "</result>"
+PRICES = {"claude-opus-*": {"input": 5, "output": 25}}
+
+
+class Place:
+    """Everything that `building` builds, around a stub; the clock stands still."""
+
+    def __init__(self, path: Path, stub: AnthropicStub, **settings: object) -> None:
+        self.settings = JudgeSettings.model_validate({"api_key": API_KEY, "base_url": stub.url, **settings})
+        self.clock = FakeClock(NOW_NS)
+        self.metrics = Metrics()
+        self.store = SqliteStore.open(path / "verdicts.db")
+        judge = build_judge(self.settings)
+        assert judge
+        self.judge: AnthropicJudge = judge
+        self.parts: AskingParts = build_asking(
+            self.settings, judge, self.store, self.clock, self.metrics, exporters=[], on_verdict=lambda: None
+        )
+
+    async def rounds(self) -> None:
+        begun = 1
+        while begun:
+            async with asyncio.TaskGroup() as tasks:
+                begun = await self.parts.asking.look(tasks)
+
+    def metric(self, name: str, **labels: str) -> float | None:
+        return self.metrics.registry.get_sample_value(f"spanjudge_{name}", labels)
+
+    async def close(self) -> None:
+        await self.judge.aclose()
+        await self.store.close()
+
+
+@pytest.fixture
+def stub() -> Iterator[AnthropicStub]:
+    with AnthropicStub() as serving:
+        yield serving
+
+
+@pytest.fixture
+async def places(tmp_path: Path, stub: AnthropicStub) -> AsyncIterator[list[Place]]:
+    made: list[Place] = []
+    yield made
+    for place in made:
+        await place.close()
+
+
+def _place(places: list[Place], tmp_path: Path, stub: AnthropicStub, **settings: object) -> Place:
+    places.append(Place(tmp_path, stub, **settings))
+    return places[-1]
+
+
+async def test_questions_about_one_session_pay_for_its_record_once(
+    places: list[Place], tmp_path: Path, stub: AnthropicStub
+) -> None:
+    place = _place(places, tmp_path, stub, prices=PRICES)
+    for session in ("s-1", "s-2"):
+        record = f"{session} {RECORD}"
+        questions = [ask(f"q{number}", session, prefix=record) for number in range(5)]
+        await place.store.finish(closed(session), [], questions, [])
+    await place.rounds()
+    assert len({request.prefix for request in stub.requests}) == 2
+    written = place.metric("judge_tokens_total", model="claude-opus-4-8", kind="cache_write")
+    read = place.metric("judge_tokens_total", model="claude-opus-4-8", kind="cache_read")
+    assert written
+    assert read == 4 * written, "of five questions the first writes and four read"
+    fresh = place.metric("judge_tokens_total", model="claude-opus-4-8", kind="input") or 0
+    output = place.metric("judge_tokens_total", model="claude-opus-4-8", kind="output") or 0
+    cost = place.metric("judge_cost_dollars_total", model="claude-opus-4-8", evaluator="skill_selection")
+    assert cost == pytest.approx((fresh * 5 + written * 6.25 + read * 0.5 + output * 25) / 1e6)
+
+
+async def test_a_secret_in_the_record_is_masked_and_the_record_is_still_shared(
+    places: list[Place], tmp_path: Path, stub: AnthropicStub
+) -> None:
+    place = _place(places, tmp_path, stub)
+    record = f"<result>password=tulip {RECORD}</result>"
+    await place.store.finish(closed(), [], [ask(f"q{number}", prefix=record) for number in range(3)], [])
+    await place.rounds()
+    assert "tulip" not in str([request.body for request in stub.requests])
+    assert '<redacted kind="field"/>' in stub.requests[0].prefix
+    assert place.metric("judge_tokens_total", model="claude-opus-4-8", kind="cache_read")
+
+
+async def test_with_a_third_of_requests_turned_away_all_is_answered_and_fewer_are_asked_at_a_time(
+    places: list[Place], tmp_path: Path, stub: AnthropicStub
+) -> None:
+    stub.default = now_and_then(rate_limited("1"), says(), every=3)
+    place = _place(places, tmp_path, stub, concurrency=8)
+    await place.store.finish(closed(), [], [ask(f"q{number}") for number in range(30)], [])
+    lowest = 8.0
+    for _ in range(300):
+        await place.rounds()
+        lowest = min(lowest, place.metric("judge_concurrency") or 8.0)
+        place.clock.advance(2)
+        if not await place.store.pending_questions():
+            break
+    assert {type(one.verdict.outcome) for one in await place.store.verdicts(closed().ref)} == {Score}
+    assert lowest < 4
+    assert place.metric("judge_circuit_opened_total", reason="judge_unavailable") is None
+
+
+async def test_an_outage_is_waited_out_and_a_refused_key_too(
+    places: list[Place], tmp_path: Path, stub: AnthropicStub
+) -> None:
+    place = _place(places, tmp_path, stub)
+    await place.store.finish(closed(), [], [ask(f"q{number}") for number in range(12)], [])
+    over = stub.outage()
+    for _ in range(60):
+        await place.rounds()
+        place.clock.advance(60)
+    assert await place.store.pending_questions() == 12
+    assert len(stub.requests) < 80
+    over()
+    over = stub.outage(fails(401, "authentication_error"))
+    place.clock.advance(60)
+    await place.rounds()
+    assert "judge_not_authorised" in (place.parts.asking.problem() or "")
+    over()
+    place.clock.advance(60)
+    await place.rounds()
+    place.clock.advance(300)
+    await place.rounds()
+    assert await place.store.pending_questions() == 0
+    assert place.parts.asking.problem() is None
+
+
+async def test_a_batch_goes_out_and_comes_back_for_half_the_price(
+    places: list[Place], tmp_path: Path, stub: AnthropicStub
+) -> None:
+    batches = {"enabled": True, "max_questions": 3}
+    place = _place(places, tmp_path, stub, batches=batches, prices=PRICES)
+    batching = place.parts.batching
+    assert batching
+    questions = [ask(f"q{number}") for number in range(3)]
+    await place.store.finish(closed(), [], questions, [])
+    await place.rounds()
+    assert stub.requests == []
+    await batching.look()
+    stub.end_batches()
+    await batching.look()
+    verdicts = await place.store.verdicts(closed().ref)
+    assert {type(one.verdict.outcome) for one in verdicts} == {Score}
+    tokens = {
+        kind: place.metric("judge_tokens_total", model="claude-opus-4-8", kind=kind) or 0
+        for kind in ("input", "output", "cache_write", "cache_read")
+    }
+    dear = tokens["input"] * 5 + tokens["output"] * 25 + tokens["cache_write"] * 6.25 + tokens["cache_read"] * 0.5
+    cost = place.metric("judge_cost_dollars_total", model="claude-opus-4-8", evaluator="skill_selection")
+    assert cost == pytest.approx(dear / 2 / 1e6)
+
+
+async def test_a_model_that_does_not_exist_is_told_and_not_asked_for_ever(
+    places: list[Place], tmp_path: Path, stub: AnthropicStub
+) -> None:
+    stub.default = fails(404, "not_found_error", "model: no-such-model")
+    place = _place(places, tmp_path, stub)
+    await place.store.finish(closed(), [], [ask("a")], [])
+    await place.rounds()
+    (judged,) = await place.store.verdicts(closed().ref)
+    assert isinstance(judged.verdict.outcome, NotJudged)
+    assert judged.verdict.outcome.reason == "judge_request_rejected"
+    assert len(stub.requests) == 1
