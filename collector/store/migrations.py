@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from sqlalchemy import Connection, text
 
 from collector.store.judge_tables import answers, batch_items, batches, spending, votes
+from collector.store.label_tables import labels
 from collector.store.metadata import metadata
 
 
@@ -18,5 +19,21 @@ def _from_1(connection: Connection) -> None:
     metadata.create_all(connection, tables=[votes, answers, spending, batches, batch_items])
 
 
-MIGRATIONS: Mapping[int, Callable[[Connection], None]] = {1: _from_1}
+def _from_2(connection: Connection) -> None:
+    """What people say about verdicts, and what of a verdict is counted by."""
+    for column, kind, path in (
+        ("evaluator_version", "TEXT NOT NULL DEFAULT ''", "$.verdict.evaluator_version"),
+        ("judge_model", "TEXT", "$.verdict.judge_model"),
+        ("prompt_version", "TEXT", "$.verdict.prompt_version"),
+        ("agent_version", "TEXT", "$.agent_version"),
+        ("inclusion_probability", "FLOAT NOT NULL DEFAULT 1", "$.inclusion_probability"),
+    ):
+        connection.execute(text(f"ALTER TABLE verdicts ADD COLUMN {column} {kind}"))
+        connection.execute(text(f"UPDATE verdicts SET {column} = json_extract(record, '{path}')"))  # noqa: S608 - constants
+    connection.execute(text("ALTER TABLE verdicts ADD COLUMN passed BOOLEAN"))
+    connection.execute(text("UPDATE verdicts SET passed = (score >= 0.5) WHERE score IS NOT NULL"))
+    metadata.create_all(connection, tables=[labels])
+
+
+MIGRATIONS: Mapping[int, Callable[[Connection], None]] = {1: _from_1, 2: _from_2}
 """Version of the file → the step to the next version."""

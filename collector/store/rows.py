@@ -6,6 +6,7 @@ from typing import Any
 
 from collector.store.records import CLOSED_SESSION, JUDGED, PENDING_QUESTION
 from collector.store.store import ClosedSession, PendingQuestion
+from judge.passing import passed
 from judge.verdict import Judged, NotApplicable, NotJudged, Score
 
 MAX_TASK = 4_000
@@ -47,6 +48,12 @@ def verdict_row(judged: Judged) -> dict[str, Any]:
         "evaluator": judged.verdict.evaluator,
         "label": label,
         "score": score,
+        "passed": passed(judged.verdict),
+        "evaluator_version": judged.verdict.evaluator_version,
+        "judge_model": judged.verdict.judge_model,
+        "prompt_version": judged.verdict.prompt_version,
+        "agent_version": _text(judged.agent_version),
+        "inclusion_probability": judged.inclusion_probability,
         "record": JUDGED.dump(judged),
     }
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from sqlalchemy import Boolean, Column, Float, ForeignKey, Index, Integer, Table, Text, UniqueConstraint
 
-from collector.store import judge_tables  # noqa: F401 - registers its tables with the metadata
+from collector.store import judge_tables, label_tables  # noqa: F401 - register their tables with the metadata
 from collector.store.metadata import Instant, Number, metadata
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Goes up with every change of the tables, with a step in `migrations`; see `sqlite.SqliteStore.open`."""
 
 schema_version = Table(
@@ -51,6 +51,12 @@ verdicts = Table(
     Column("evaluator", Text, nullable=False),
     Column("label", Text, nullable=False),
     Column("score", Float),
+    Column("passed", Boolean),
+    Column("evaluator_version", Text, nullable=False, server_default=""),
+    Column("judge_model", Text),
+    Column("prompt_version", Text),
+    Column("agent_version", Text),
+    Column("inclusion_probability", Float, nullable=False, server_default="1"),
     Column("record", Text, nullable=False),
     Index("verdicts_of_session", "session"),
 )

@@ -19,9 +19,19 @@ from collector.store import statements
 from collector.store.records import CLOSED_SESSION, JUDGED, PENDING_QUESTION
 from collector.store.rows import question_row, session_row, verdict_row
 from collector.store.schema import SCHEMA_VERSION, outbox, questions, schema_version, sessions, verdicts
+from collector.store.sql_labels import SqlLabels
 from collector.store.sql_ledger import SqlLedger
 from collector.store.sqlite_file import create_tables, engine, give_space_back, require_version, translated, unavailable
-from collector.store.store import ClosedSession, Held, OutboxItem, PendingQuestion, SessionFilter, SessionSummary
+from collector.store.store import (
+    ClosedSession,
+    Held,
+    OutboxItem,
+    PendingQuestion,
+    SessionFilter,
+    SessionSummary,
+    VerdictFilter,
+)
+from collector.store.verdict_search import found
 from collector.store.writer import GroupWriter
 from judge.verdict import Judged, SessionRef
 
@@ -38,6 +48,7 @@ class SqliteStore:
         self._writing = writing
         self._writer = GroupWriter(writing, lambda error: unavailable(path, error)) if writing else None
         self.ledger = SqlLedger(self._read, self._write)
+        self.labels = SqlLabels(self._read, self._write)
 
     @classmethod
     def open(cls, path: Path, *, read_only: bool = False, busy_timeout_s: float = 5.0) -> SqliteStore:
@@ -157,6 +168,9 @@ class SqliteStore:
 
         done, waiting = await self._read(both)
         return [*map(JUDGED.load, done), *(PENDING_QUESTION.load(record).draft for record in waiting)]
+
+    async def find_verdicts(self, where: VerdictFilter) -> list[Judged]:
+        return [JUDGED.load(record) for (record,) in await self._rows(found(where))]
 
     async def purge(self, before_ns: int, limit: int) -> int:
         """Delete up to `limit` closings older than `before_ns`, oldest first, with all that belongs to them, sent

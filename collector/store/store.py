@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
+from collector.store.labels import Labels
 from collector.store.ledger import Ledger
 from extractors.trajectory import Trajectory
 from judge.question import Question
@@ -102,12 +103,39 @@ class SessionFilter:
     limit: int = 50
 
 
+@dataclass(frozen=True, slots=True)
+class VerdictFilter:
+    """Which verdicts to find; None means any. `passed` leaves out those without a score. `labelled` is whether
+    anybody said something about them. `newest_closing` leaves out superseded ones.
+
+    In order `newest` those of the session closed last come first. Order `by_chance` goes by id, which is a hash: the
+    first of them are a random sample, and the same one every time.
+    """
+
+    id_prefix: str | None = None
+    session_id: str | None = None
+    evaluator: str | None = None
+    evaluator_version: str | None = None
+    judge_model: str | None = None
+    label: str | None = None
+    passed: bool | None = None
+    labelled: bool | None = None
+    newest_closing: bool = False
+    since_ns: int | None = None
+    order: Literal["newest", "by_chance"] = "newest"
+    limit: int = 50
+
+
 class Store(Protocol):
     """Implemented by `sqlite.SqliteStore`; `tests/contracts/store.py` states what any store does."""
 
     @property
     def ledger(self) -> Ledger:
         """What was asked of the judge, in the same file: its changes and the store's see each other."""
+
+    @property
+    def labels(self) -> Labels:
+        """What people said about verdicts, in the same file."""
 
     async def finish(
         self,
@@ -161,5 +189,8 @@ class Store(Protocol):
 
     async def verdicts(self, ref: SessionRef) -> list[Judged]:
         """All verdicts of one closing, open questions included as `NotJudged("pending")`."""
+
+    async def find_verdicts(self, where: VerdictFilter) -> list[Judged]:
+        """Verdicts of all sessions, open questions left out."""
 
     async def close(self) -> None: ...

@@ -20,9 +20,18 @@ from sqlalchemy import event
 from collector.errors import StoreUnavailable
 from collector.store.sqlite import SqliteStore
 from collector.store.store import Held, SessionFilter, Store
+from tests.contracts.labels import LabelContract
 from tests.contracts.store import Opener, StoreContract
 from tests.fakes.verdicts import NOW_NS, closed, judged, pending
 
+NEW_IN_3 = {
+    "passed": 1,
+    "evaluator_version": "v1",
+    "judge_model": None,
+    "prompt_version": None,
+    "agent_version": "7",
+    "inclusion_probability": 0.5,
+}
 REPOSITORY = Path(__file__).parents[3]
 
 
@@ -36,6 +45,15 @@ async def store(path: Path) -> AsyncIterator[SqliteStore]:
     store = SqliteStore.open(path, busy_timeout_s=0.05)
     yield store
     await store.close()
+
+
+class TestSqliteLabels(LabelContract):
+    @pytest.fixture
+    def opener(self, path: Path) -> Opener:
+        async def open_again() -> Store:
+            return SqliteStore.open(path)
+
+        return open_again
 
 
 class TestSqliteStore(StoreContract):
@@ -65,7 +83,7 @@ async def test_a_file_of_a_newer_version_is_refused(path: Path, store: SqliteSto
         connection.execute("UPDATE schema_version SET version = 99")
     connection.close()
     for read_only in (False, True):
-        with pytest.raises(StoreUnavailable, match=r"a newer SpanJudge \(schema 99; this one reads 2\)"):
+        with pytest.raises(StoreUnavailable, match=r"a newer SpanJudge \(schema 99; this one reads 3\)"):
             SqliteStore.open(path, read_only=read_only)
 
 
@@ -74,18 +92,24 @@ async def test_a_file_of_the_first_version_is_brought_up_to_date_with_all_it_hol
     await store.finish(closed(), [judged()], [pending()], ["otlp"])
     await store.close()
     with sqlite3.connect(path) as connection:
-        for table in ("votes", "answers", "spending", "batch_items", "batches"):
+        for table in ("votes", "answers", "spending", "batch_items", "batches", "labels"):
             connection.execute(f"DROP TABLE {table}")
         connection.execute("ALTER TABLE questions DROP COLUMN evaluator")
+        for column in sorted(NEW_IN_3):
+            connection.execute(f"ALTER TABLE verdicts DROP COLUMN {column}")
         connection.execute("UPDATE schema_version SET version = 1")
     connection.close()
-    with pytest.raises(StoreUnavailable, match=r"an older SpanJudge \(schema 1; this one reads 2\)"):
+    with pytest.raises(StoreUnavailable, match=r"an older SpanJudge \(schema 1; this one reads 3\)"):
         SqliteStore.open(path, read_only=True)
     again = SqliteStore.open(path)
     assert await again.verdicts(closed().ref) == [judged(), pending().draft]
     assert await again.due_questions(NOW_NS, 10, held=[Held("skill_selection", high_risk=True)]) == []
     assert await again.due_questions(NOW_NS, 10) == [pending()]
     assert await again.ledger.spent(NOW_NS) == []
+    with sqlite3.connect(path) as connection:
+        row = connection.execute(f"SELECT {', '.join(sorted(NEW_IN_3))} FROM verdicts").fetchone()
+    connection.close()
+    assert dict(zip(sorted(NEW_IN_3), row, strict=True)) == NEW_IN_3
     await again.close()
 
 

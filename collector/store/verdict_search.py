@@ -1,0 +1,53 @@
+"""Finding verdicts across sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, exists, select
+
+from collector.store.label_tables import labels
+from collector.store.schema import sessions, verdicts
+from collector.store.store import VerdictFilter
+
+
+def found(where: VerdictFilter) -> Select[Any]:
+    """The records of these verdicts."""
+    order = (verdicts.c.id,) if where.order == "by_chance" else (sessions.c.closed_ns.desc(), verdicts.c.number.desc())
+    statement = select(verdicts.c.record).join_from(verdicts, sessions).where(*_conditions(where))
+    return statement.order_by(*order).limit(where.limit)
+
+
+def superseded() -> ColumnElement[bool]:
+    """Whether a session, in a statement on sessions, was closed and judged again later."""
+    newer = sessions.alias()
+    return exists().where(
+        newer.c.session_id == sessions.c.session_id,
+        newer.c.tenant == sessions.c.tenant,
+        newer.c.revision > sessions.c.revision,
+        newer.c.judged,
+    )
+
+
+def _conditions(where: VerdictFilter) -> Iterator[ColumnElement[bool]]:
+    columns = {
+        verdicts.c.evaluator: where.evaluator,
+        verdicts.c.evaluator_version: where.evaluator_version,
+        verdicts.c.judge_model: where.judge_model,
+        verdicts.c.label: where.label,
+        verdicts.c.passed: where.passed,
+        sessions.c.session_id: where.session_id,
+    }
+    for column, wanted in columns.items():
+        if wanted is not None:
+            yield column == wanted
+    if where.id_prefix is not None:
+        yield verdicts.c.id.startswith(where.id_prefix, autoescape=True)
+    if where.since_ns is not None:
+        yield sessions.c.closed_ns >= where.since_ns
+    if where.labelled is not None:
+        has = exists().where(labels.c.verdict == verdicts.c.id)
+        yield has if where.labelled else ~has
+    if where.newest_closing:
+        yield ~superseded()
