@@ -14,6 +14,7 @@ from typing import Final
 import orjson
 from typing_extensions import TypeIs
 
+from extractors.repetition import read_once
 from extractors.spans import Attributes, LogRecord, Span, Value
 
 SESSION_ID: Final = "session.id"
@@ -55,6 +56,10 @@ SKILL_RESOURCE_NAME: Final = "gen_ai.skill.resource.name"
 
 MAX_DIGITS: Final = 19
 """Longest decimal text taken for a 64-bit integer."""
+
+
+_ARRAYS: Final = (list, tuple)
+_NO_ARRAYS: Final = (str, dict, bytes)
 
 
 def raw(attributes: Attributes, key: str) -> Value:
@@ -134,7 +139,9 @@ def as_text(value: Value) -> str | None:
 
 def as_mapping(value: Value) -> Mapping[str, Value] | None:
     """The value if it is an object."""
-    return value if isinstance(value, dict | Mapping) else None  # dict first: its test is several times quicker
+    if isinstance(value, dict):  # the test for a Mapping is several times slower
+        return value
+    return None if value is None or isinstance(value, str) or not isinstance(value, Mapping) else value
 
 
 def as_list(value: Value) -> Sequence[Value] | None:
@@ -144,7 +151,9 @@ def as_list(value: Value) -> Sequence[Value] | None:
 
 def is_list(value: Value) -> TypeIs[Sequence[Value]]:
     """Whether the value is an array."""
-    return isinstance(value, list | tuple) or (isinstance(value, Sequence) and not isinstance(value, str | bytes))
+    if isinstance(value, _ARRAYS):
+        return True
+    return not (value is None or isinstance(value, _NO_ARRAYS)) and isinstance(value, Sequence)
 
 
 def as_object(value: Value) -> Mapping[str, Value] | None:
@@ -152,6 +161,7 @@ def as_object(value: Value) -> Mapping[str, Value] | None:
     return as_mapping(parse_json(value) if isinstance(value, str) else value)
 
 
+@read_once
 def parse_json(document: str) -> Value:
     """The value of a JSON text; None when it is cut, too deep or no JSON. Python's NaN and Infinity become text."""
     try:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from extractors.attributes import as_list, as_mapping, as_object, as_text, parse_json
+from extractors.repetition import SHORTEST, memory, read_once
 from extractors.spans import Value
 from extractors.trajectory import ToolDefinition
 
@@ -63,7 +64,7 @@ def messages(value: Value, role: str = USER) -> tuple[Message, ...] | None:
     """The messages of a list, one message, or JSON text of either; None when it is neither. `role`: of messages in a
     list that name none."""
     if isinstance(value, str):
-        value = parse_json(value)
+        return history(value) if role == USER else messages(parse_json(value), role)
     one = as_mapping(value)
     if one is not None:
         return (message(one, "assistant"),)
@@ -71,6 +72,36 @@ def messages(value: Value, role: str = USER) -> tuple[Message, ...] | None:
     if many is None:
         return None
     return tuple(message(body, role) for item in many if (body := as_mapping(item)) is not None)
+
+
+def history(text: str) -> tuple[Message, ...] | None:
+    """`messages` of a JSON text. One that goes on where an earlier one ended, as the history of a conversation does
+    from request to request, is read from there."""
+    known = memory()
+    if known is None or len(text) < SHORTEST:
+        return messages(parse_json(text))
+    key = (history, text)
+    if key in known.readings:
+        found: tuple[Message, ...] | None = known.readings[key]
+        return found
+    beginning = text[:SHORTEST]
+    before = known.latest.get(beginning)
+    found = None if before is None else _continued(text, *before)
+    if found is None:
+        found = messages(parse_json(text))
+    if known.keep(history, text, found) and found is not None and text.startswith("[") and text.endswith("]"):
+        known.latest[beginning] = (text, found)
+    return found
+
+
+def _continued(text: str, before: str, told: tuple[Message, ...]) -> tuple[Message, ...] | None:
+    """The messages of `before`, an array, and those that follow it in `text`; None when nothing readable does."""
+    end = len(before) - 1
+    if len(text) <= len(before) or not text.startswith(before[:end]):
+        return None
+    rest = text[end:].lstrip(" \n\r\t")
+    more = messages(as_list(parse_json(f"[{rest[1:]}"))) if rest.startswith(",") else None
+    return None if more is None else (*told, *more)
 
 
 def message(body: Mapping[str, Value], role: str) -> Message:
@@ -83,7 +114,8 @@ def message(body: Mapping[str, Value], role: str) -> Message:
         return Message(role, results=(ToolResult(tool_id, result_text(content)),))
     parts = [*parts_of(content), *_openai_calls(body.get("tool_calls"))]
     finish = body.get("finish_reason")
-    return from_parts(role, parts, finish if isinstance(finish, str) else None, hides_text(content))
+    hidden = "" in parts and hides_text(content)
+    return from_parts(role, parts, finish if isinstance(finish, str) else None, hidden)
 
 
 def hides_text(content: Value) -> bool:
@@ -95,6 +127,8 @@ def hides_text(content: Value) -> bool:
 def from_parts(role: str, parts: Iterable[Part], finish_reason: str | None = None, hidden: bool = False) -> Message:
     """Sort parts into the fields of a message."""
     parts = list(parts)
+    if len(parts) == 1 and isinstance(text := parts[0], str):  # most messages by far
+        return Message(role, text, (), (), finish_reason, hidden)
     return Message(
         role,
         "\n".join(part for part in parts if isinstance(part, str) and part),
@@ -238,6 +272,7 @@ def _openai_calls(value: Value) -> list[RequestedCall]:
     return found
 
 
+@read_once
 def _encoded_parts(content: str) -> list[Part] | None:
     """Parts that were written as JSON text. A person's text that merely is JSON stays text, hence None."""
     if not content.startswith("["):
@@ -278,7 +313,15 @@ def _block_text(body: Mapping[str, Value] | None) -> str | None:
 
 def tool_definitions(value: Value) -> tuple[ToolDefinition, ...] | None:
     """Tools as the model was told about them, from a list of definitions or JSON text of one; None if neither."""
-    items = as_list(parse_json(value) if isinstance(value, str) else value)
+    return _definitions_in(value) if isinstance(value, str) else _definitions(as_list(value))
+
+
+@read_once
+def _definitions_in(text: str) -> tuple[ToolDefinition, ...] | None:
+    return _definitions(as_list(parse_json(text)))
+
+
+def _definitions(items: Sequence[Value] | None) -> tuple[ToolDefinition, ...] | None:
     if items is None:
         return None
     found = (_definition(as_mapping(parse_json(item) if isinstance(item, str) else item)) for item in items)

@@ -23,6 +23,7 @@ from extractors.harnesses import (
     smolagents,
     strands,
 )
+from extractors.repetition import remembered
 from extractors.skill_signals import untold_bodies
 from extractors.spans import Attributes, Session, Span
 from extractors.trajectory import Agent, Trajectory
@@ -81,7 +82,8 @@ def extract(session: Session) -> Trajectory:
 
 def extract_with(session: Session, harnesses: Sequence[Extractor], conventions: Sequence[Extractor] = ()) -> Trajectory:
     """The same with extractors of one's own."""
-    trajectory, notes = _first_reading(session, harnesses, conventions)
+    with remembered():
+        trajectory, notes = _first_reading(session, harnesses, conventions)
     started_ns, ended_ns = _extent(session)
     notes += untold_bodies(trajectory.skill_invocations, trajectory.tool_calls)
     return replace(

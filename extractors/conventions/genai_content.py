@@ -48,6 +48,7 @@ CONTENT_EVENTS: Final = frozenset({DETAILS, CHOICE, OLD_PROMPT, OLD_COMPLETION, 
 
 ASSISTANT: Final = "assistant"
 
+_LISTS: Final = frozenset({at.INPUT_MESSAGES, at.OUTPUT_MESSAGES})
 _CONTENT_FIELDS: Final = frozenset({"content", "parts", "tool_calls", "id", "toolUse", "text"})
 
 RESULTS_OF_CYCLE: Final = "tool.result"
@@ -65,12 +66,17 @@ class Content:
 
     def or_else(self, other: Content) -> Content:
         """This content, completed from the other; of two definitions of a tool the fuller stays."""
+        if other is NOTHING:
+            return self
         return Content(
             self.system if self.system is not None else other.system,
             self.inputs if self.inputs is not None else other.inputs,
             self.outputs if self.outputs is not None else other.outputs,
             all_definitions((self.definitions, other.definitions)),
         )
+
+
+NOTHING: Final = Content()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +103,7 @@ def _before_lists(attributes: Attributes) -> Content:
     if PROMPT_JSON in attributes or COMPLETION_JSON in attributes:
         inputs = messages(attributes.get(PROMPT_JSON))
         return Content(_system_text(inputs), inputs, messages(attributes.get(COMPLETION_JSON), ASSISTANT))
-    return Content()
+    return NOTHING
 
 
 def log_events(records: Iterable[LogRecord]) -> list[ContentEvent]:
@@ -123,7 +129,9 @@ def content_in(attributes: Attributes) -> Content:
 
 def from_events(events: Sequence[ContentEvent]) -> Content:
     """Content of details events, which may hold one part each, else of per-message events, else of the oldest form."""
-    lists = Content()
+    if not events:
+        return NOTHING
+    lists = NOTHING
     for event in events:
         if event.name == DETAILS:
             lists = _joined(lists, content_in(event.fields))
@@ -219,11 +227,14 @@ def _fullness(definition: ToolDefinition) -> int:
 def unreadable(attributes: Attributes) -> list[str]:
     """Keys whose message JSON is there but cannot be read; usually an attribute length limit cut it."""
     keys = (at.SYSTEM_INSTRUCTIONS, at.INPUT_MESSAGES, at.OUTPUT_MESSAGES, at.TOOL_DEFINITIONS)
-    return [key for key in keys if _is_cut(attributes.get(key))]
+    return [key for key in keys if _is_cut(key, attributes.get(key))]
 
 
-def _is_cut(value: Value) -> bool:
-    return isinstance(value, str) and value.startswith(("[", "{")) and at.parse_json(value) is None
+def _is_cut(key: str, value: Value) -> bool:
+    if not isinstance(value, str) or not value.startswith(("[", "{")):
+        return False
+    # Histories have been read piece by piece, and are not to be read as a whole only to see whether that works.
+    return (messages(value) if key in _LISTS else at.parse_json(value)) is None
 
 
 def records_by_span(records: Iterable[LogRecord]) -> Mapping[tuple[str | None, str | None], list[LogRecord]]:

@@ -128,9 +128,9 @@ def _passed_down(layout: Layout, span: Span, above: _Inherited) -> _Inherited:
         case "invoke_agent":
             return _agent_passed_down(layout, span, above)
         case "execute_tool":
-            return replace(above, tool=key_of(span), request=None)
+            return _Inherited(above.agent, above.run, key_of(span), None, above.agent_name)
         case str() as kind if kind in INFERENCE:
-            return replace(above, request=above.request or key_of(span))
+            return _Inherited(above.agent, above.run, above.tool, above.request or key_of(span), above.agent_name)
         case str() as kind if kind in ORCHESTRATIONS and above.run is None and _has_several_agents(layout.tree, span):
             return _orchestration_passed_down(layout, span)
     return above
