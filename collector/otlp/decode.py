@@ -197,9 +197,10 @@ def _distinct(items: Iterator[_Item]) -> list[_Item]:
     """Items of different content. Of equal ones the earliest place in a request counts, whichever row came first."""
     found: dict[tuple[bytes, bytes, bytes], _Item] = {}
     for item in items:
-        known = found.get(item.content)
+        content = item.content
+        known = found.get(content)
         if known is None or item.index < known.index:
-            found[item.content] = item
+            found[content] = item
     return list(found.values())
 
 

@@ -19,12 +19,21 @@ MAX_DEPTH = 100
 
 def text(raw: bytes) -> str:
     """`raw` as text, with U+FFFD where it is not UTF-8."""
-    return raw.decode("utf-8", "replace")
+    try:
+        return raw.decode()  # without arguments: nearly twice as quick
+    except UnicodeDecodeError:
+        return raw.decode("utf-8", "replace")
 
 
 def attributes(pairs: Iterable[pb.KeyValue], notes: set[str]) -> dict[str, Value]:
     """Key-value pairs as a dict; of a key that comes twice the last one counts. Adds what was lost to `notes`."""
-    return {text(pair.key): value(pair.value, notes) for pair in pairs}
+    found: dict[str, Value] = {}
+    for pair in pairs:
+        # Four values of five are texts: they are spared the question of which kind they are.
+        any_value = pair.value
+        raw = any_value.string_value
+        found[text(pair.key)] = text(raw) if raw else value(any_value, notes)
+    return found
 
 
 def value(any_value: pb.AnyValue, notes: set[str], depth: int = 0) -> Value:
