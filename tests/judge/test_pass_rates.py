@@ -149,9 +149,9 @@ def test_the_interval_holds_the_truth_about_as_often_as_it_says() -> None:
         confusion = Confusion()
         for passed, truly in labelled:
             confusion = confusion.counting(passed=passed, right=passed == truly)
-        passed = sum(one[0] for one in verdicts)
-        known_well = accuracy(confusion, passed, len(verdicts) - passed)
-        rate = number(corrected_rate([Part(each(len(verdicts), passed), known_well)]))
+        count = sum(one[0] for one in verdicts)
+        known_well = accuracy(confusion, count, len(verdicts) - count)
+        rate = number(corrected_rate([Part(each(len(verdicts), count), known_well)]))
         held += rate.low <= 0.8 <= rate.high
     assert held >= 36
 
