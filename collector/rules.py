@@ -42,6 +42,12 @@ def load_rules(config: Config, source: str, plugins: Iterable[EntryPoint] | None
     # With a broken file or plugin, a name that nobody knows may be its: it is looked at once that is mended.
     named = {name: option for name, option in options.items() if not problems or name in {*NAMES, *custom}}
     problems += [Problem(source, 1, f"evaluators.{key}", told) for key, told in option_problems(named, custom)]
+    limited = () if problems else config.judge.budget.evaluators
+    problems += [
+        Problem(source, 1, f"judge.budget.evaluators.{name}", "no such evaluator: its limit would hold nothing back")
+        for name in limited
+        if name not in {*NAMES, *custom}
+    ]
     if problems:
         raise DocumentError(tuple(problems))
     return Rules(build(options, config.judge.transcript_tokens, custom), suites, session_names(config))

@@ -7,6 +7,7 @@ _REMEDIES = {
     "no_judge_configured": "set ANTHROPIC_API_KEY (or judge.api_key) and restart; sessions that close later are judged",
     "content_not_recorded": "switch on content capture in the agent's instrumentation; see docs/quickstart.md",
     "judge_unavailable": "the judge was not reached in time; check network, judge.base_url, the provider's status",
+    "budget_spent": "raise the limit under judge.budget that the detail names, or sample fewer sessions",
     "judge_not_authorised": "the judge refused the key: check ANTHROPIC_API_KEY or judge.api_key",
     "judge_request_rejected": "the judge refused the request: check judge.model and judge.base_url",
     "judge_refused": "the model declined to answer about this session; read the session itself",

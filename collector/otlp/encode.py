@@ -161,6 +161,7 @@ def _facts(judged: Judged) -> dict[str, _Plain]:
         "spanjudge.judge.model": verdict.judge_model,
         "spanjudge.judge.prompt.version": verdict.prompt_version,
         "spanjudge.judge.prompt.hash": verdict.prompt_hash,
+        "spanjudge.judge.agreement": verdict.agreement,
         "spanjudge.judge.input_tokens": verdict.input_tokens if verdict.judge_model else None,
         "spanjudge.judge.output_tokens": verdict.output_tokens if verdict.judge_model else None,
     }

@@ -68,6 +68,14 @@ def test_without_settings_every_built_in_evaluator_is_there() -> None:
     assert tuple(evaluator.id for evaluator in rules.evaluators) == NAMES
 
 
+def test_a_budget_of_an_evaluator_that_does_not_exist_is_told(tmp_path: Path) -> None:
+    text = (
+        "judge:\n  budget:\n    evaluators: {goal_completoin: {tokens_per_day: 5}, faithfulness: {tokens_per_day: 5}}\n"
+    )
+    (problem,) = _problems(tmp_path, text)
+    assert "judge.budget.evaluators.goal_completoin: no such evaluator" in problem
+
+
 def test_a_plugin_judges_beside_the_others_and_can_be_set(tmp_path: Path) -> None:
     text = "evaluators:\n  short_answer:\n    only: {service: shop}\n"
     plan = plan_all(trajectory(answer="Yes."), [], _rules(tmp_path, plugins=[_plugin("Short")]).evaluators)

@@ -61,6 +61,7 @@ def test_a_verdict_carries_everything_it_can_be_traced_by() -> None:
         prompt_hash="ef" * 32,
         input_tokens=900,
         output_tokens=80,
+        agreement=0.8,
     )
     item = replace(
         judged(revision=2, tenant="acme"),
@@ -87,6 +88,7 @@ def test_a_verdict_carries_everything_it_can_be_traced_by() -> None:
         "spanjudge.harness.version": "3.4",
         "spanjudge.high_risk": True,
         "spanjudge.inclusion_probability": 0.5,
+        "spanjudge.judge.agreement": 0.8,
         "spanjudge.judge.input_tokens": 900,
         "spanjudge.judge.model": "judge-a",
         "spanjudge.judge.output_tokens": 80,
