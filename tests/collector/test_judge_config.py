@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from collector.config import Config
 from collector.judge_building import budget_of, build_judge, circuit_policy, redaction_of, terms_of
 from collector.judge_config import JudgeSettings
+from collector.metrics import Metrics
 from judge.budget import Limit
 from judge.documents import DocumentError, parse_document
 from judge.prices import NANO, ModelPrice
@@ -25,6 +28,26 @@ def _problems(text: str) -> list[str]:
     with pytest.raises(DocumentError) as caught:
         parse_document(text, "f.yaml", Config, {})
     return [str(problem) for problem in caught.value.problems]
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "judge.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("example", re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL))
+def test_an_example_of_the_page_is_valid(example: str) -> None:
+    config = parse_document(example, "docs/judge.md", Config, {"AWS_BEARER_TOKEN_BEDROCK": "k"})
+    assert config.judge != JudgeSettings()
+    assert redaction_of(config.judge).text("plain") == "plain"
+
+
+def test_the_page_names_every_section_and_metric_of_the_judge() -> None:
+    for section in ("circuit", "budget", "prices", "batches", "redaction", "bedrock", "vertex"):
+        assert section in JudgeSettings.model_fields
+        assert section in PAGE
+    known = {metric.name for metric in Metrics().documented}
+    named = set(re.findall(r"spanjudge_\w+", PAGE))
+    assert named
+    assert named <= known
 
 
 def test_nothing_need_be_said() -> None:
