@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 from extractors import registry
 from extractors.trajectory import Trajectory
 from tests.extractors.fixtures import name_of, scenarios, session_in
+from tests.fakes.provenance import fields, front_matter
 
 TRAJECTORY = TypeAdapter(Trajectory)
 SCENARIOS = scenarios()
@@ -37,4 +38,12 @@ def test_at_most_one_harness_recognizes_a_recorded_session(scenario: Path) -> No
 
 
 def test_a_recorded_session_says_where_it_comes_from(scenario: Path) -> None:
-    assert (scenario / "provenance.md").read_text(encoding="utf-8").startswith("#")
+    text = (scenario / "provenance.md").read_text(encoding="utf-8")
+    assert text.removeprefix(front_matter(scenario)).startswith("#")
+
+
+def test_a_recorded_session_says_by_which_settings_it_was_recorded(scenario: Path) -> None:
+    said = fields(scenario)
+    assert said.get("mode"), "begin provenance.md with the lines `---`, `mode: <what was switched on>`, `---`"
+    assert set(said) <= {"mode", "like", "cut"}
+    assert "like" not in said or (scenario.parent / said["like"] / "expected.json").is_file()

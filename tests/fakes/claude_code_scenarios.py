@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.fakes.claude_code import FULL, NO_CONTENT, Call, Cli, Profile, Request
+from tests.fakes.provenance import front_matter
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "claude_code"
 
@@ -238,7 +239,7 @@ def write_all() -> None:
             (directory / f"{signal}-{counts[signal]:02}.json").write_text(text + "\n", encoding="utf-8")
         told = (play.__doc__ or "").strip()
         (directory / "provenance.md").write_text(
-            f"# {name}\n\n{told}\n\n- Harness: Claude Code {cli.profile.version}.\n"
+            front_matter(directory) + f"# {name}\n\n{told}\n\n- Harness: Claude Code {cli.profile.version}.\n"
             "- Played by `tests/fakes/claude_code.py`: names, nesting, value types and order are those of recorded\n"
             "  exports of that version; every text, name, id, number and time is invented.\n",
             encoding="utf-8",

@@ -12,6 +12,7 @@ from typing import Any
 from collector.otlp.decode import decode_session
 from collector.otlp.otlp_json import Signal, to_protobuf
 from extractors.spans import Session
+from tests.fakes.provenance import front_matter
 
 Json = dict[str, Any]
 
@@ -107,7 +108,7 @@ class Tape:
             text = json.dumps(request, indent=1, ensure_ascii=False)
             (directory / f"{signal}-{counts[signal]:02}.json").write_text(text + "\n", encoding="utf-8")
         (directory / "provenance.md").write_text(
-            f"# {directory.name}\n\n{told.strip()}\n\n- Harness: {harness}.\n"
+            front_matter(directory) + f"# {directory.name}\n\n{told.strip()}\n\n- Harness: {harness}.\n"
             f"- Played by `{player}`: names, nesting, value types and order are those of recorded\n"
             "  exports of that version; every text, name, id, number and time is invented.\n",
             encoding="utf-8",

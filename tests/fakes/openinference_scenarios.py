@@ -12,6 +12,7 @@ from pathlib import Path
 from tests.fakes.langchain import Graph
 from tests.fakes.openinference import Call, Json, Recording, Says, Tape, Turn, flat, usage
 from tests.fakes.openinference_agents import Claude, Runner, Smol
+from tests.fakes.provenance import front_matter
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 
@@ -376,7 +377,7 @@ def write_all() -> None:
             (directory / f"traces-{number:02}.json").write_text(text + "\n", encoding="utf-8")
         told = " ".join((play.__doc__ or "").split())
         (directory / "provenance.md").write_text(
-            f"# {scenario}\n\n{told}\n\n- Emitted by: {PACKAGES[harness]}.\n"
+            front_matter(directory) + f"# {scenario}\n\n{told}\n\n- Emitted by: {PACKAGES[harness]}.\n"
             "- Played by `tests/fakes/`: names, nesting, value types and order are those of exports of these\n"
             "  versions; every text, name, id, number and time is invented.\n",
             encoding="utf-8",

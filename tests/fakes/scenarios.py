@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from tests.fakes.otlp_json import Json
+from tests.fakes.provenance import front_matter
 
 
 class Played(Protocol):
@@ -30,7 +31,7 @@ def write_scenarios(fixtures: Path, scenarios: Mapping[str, Callable[[], Played]
             text = json.dumps(request, indent=1, ensure_ascii=False)
             (directory / f"{signal}-{counts[signal]:02}.json").write_text(text + "\n", encoding="utf-8")
         (directory / "provenance.md").write_text(
-            f"# {name}\n\n{(play.__doc__ or '').strip()}\n\n- Harness: {harness}.\n"
+            front_matter(directory) + f"# {name}\n\n{(play.__doc__ or '').strip()}\n\n- Harness: {harness}.\n"
             f"- Played by `{player}`: names, nesting, value types and order are those of recorded\n"
             "  exports of that version; every text, name, id, number and time is invented.\n",
             encoding="utf-8",
