@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 
 from collector.asking import Asking
+from collector.calibrating import Calibrating
 from collector.clock import Clock
 from collector.closing import Closing
 from collector.config import Config
@@ -21,6 +22,7 @@ from collector.rules import session_names
 from collector.sessions.book import Policy, SessionBook
 from collector.sessions.routing import Marks, Router
 from collector.store.store import Store
+from judge.calibration import Minimum
 from judge.clients.anthropic import AnthropicJudge
 from judge.verdict import NotJudged
 
@@ -45,6 +47,7 @@ class Parts:
     batching: Batching | None
     exporter: OtlpExporter | None
     exporting: Exporting | None
+    calibrating: Calibrating
 
 
 def build(config: Config, rules: Rules, store: Store, clock: Clock, metrics: Metrics) -> Parts:
@@ -91,7 +94,8 @@ def build(config: Config, rules: Rules, store: Store, clock: Clock, metrics: Met
     )
     ingest = Ingest(book, Router(book, _marks(config)), journal, limits, clock, metrics, judging.add)
     closing = Closing(book, journal, judging, clock, metrics)
-    return Parts(book, journal, ingest, closing, judging, judge, asking, batching, exporter, exporting)
+    calibrating = _calibrating(config, store, clock, metrics)
+    return Parts(book, journal, ingest, closing, judging, judge, asking, batching, exporter, exporting, calibrating)
 
 
 def _policy(config: Config) -> Policy:
@@ -132,6 +136,18 @@ def _export(
     exporter = OtlpExporter(settings, version("spanjudge"))
     backoff = Backoff(max_s=settings.retry_max_seconds)
     return exporter, Exporting(store, exporter, clock, metrics, backoff=backoff)
+
+
+def _calibrating(config: Config, store: Store, clock: Clock, metrics: Metrics) -> Calibrating:
+    settings = config.calibration
+    return Calibrating(
+        store,
+        clock,
+        metrics,
+        window_s=settings.window_seconds,
+        interval_s=settings.interval_seconds,
+        minimum=Minimum(settings.min_labels, settings.min_each),
+    )
 
 
 def _ms(seconds: float) -> int:

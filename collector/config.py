@@ -157,6 +157,15 @@ class Export(Section):
     otlp: OtlpExport | None = None
 
 
+class Calibration(Section):
+    """When people's labels are trusted, and how pass rates are worked out for the metrics."""
+
+    window_seconds: Seconds = Field(604_800, description="rates are of sessions closed within this long")
+    interval_seconds: Seconds = Field(300, description="work the rates out anew this often")
+    min_labels: int = Field(30, ge=1, description="labelled verdicts it takes to say how accurate an evaluator is")
+    min_each: int = Field(10, ge=1, description="of them, how many people must say pass, and how many fail")
+
+
 class Log(Section):
     level: Literal["debug", "info", "warning", "error"] = "info"
     format: Literal["console", "json"] = "console"
@@ -178,6 +187,7 @@ class Config(Section):
     composite: CompositeSettings = CompositeSettings()
     gates: GateSettings = GateSettings()
     export: Export = Export()
+    calibration: Calibration = Calibration()
     log: Log = Log()
     shutdown_seconds: Seconds = Field(20, description="finish within this long after SIGTERM")
 

@@ -25,6 +25,7 @@ from collector.metric_labels import (
     clean,
     exemplar_of,
 )
+from collector.rate_metrics import RateMetrics
 from judge.prices import usage_of
 from judge.question import Answer
 from judge.verdict import Judged, NotApplicable, NotJudged, Score
@@ -60,6 +61,7 @@ class Metrics:
         self.documented: list[Documented] = []
         self._labels = BoundedLabels(self._overflowed)
         self._verdict_series = BoundedSeries(self._overflowed)
+        self._rate_series = BoundedSeries(self._overflowed)
         self._declare_ingest()
         self._declare_sessions()
         self._declare_verdicts()
@@ -253,6 +255,7 @@ class Metrics:
         self._lag = self._histogram(
             "verdict_lag_seconds", "From the closing of a session to its verdicts being durable", LAG_SECONDS
         )
+        self.rates = RateMetrics(self._gauge, self._labels.bound, self._rate_series.fits)
 
     def _declare_judge(self) -> None:
         self._judge_requests = self._counter("judge_requests_total", "Requests to a judge model", "model", "outcome")
