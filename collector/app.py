@@ -21,6 +21,7 @@ from collector.admin import Check, admin_app
 from collector.building import NO_JUDGE, Parts, build
 from collector.clock import Clock, SystemClock
 from collector.complaints import Complaints
+from collector.concluding import composites_for
 from collector.config import Config
 from collector.errors import StoreUnavailable
 from collector.http_serving import HttpServer
@@ -72,7 +73,8 @@ class App:
         """
         directory = self._config.data_dir
         self._lock = _lock(directory)
-        self._store = SqliteStore.open(directory / STORE_FILE)
+        concluding = composites_for(self._config.composite.rules(), self._metrics.verdict)
+        self._store = SqliteStore.open(directory / STORE_FILE, concluding=concluding)
         self._parts = parts = build(self._config, self._rules, self._store, self._clock, self._metrics)
         self._recover(parts)
         self._run("watching the disk", parts.ingest.watch())

@@ -13,10 +13,10 @@ from collector.commands.sessions import time_text
 from collector.commands.stored import Chosen
 from collector.commands.terminal import NOT_RECORDED, duration, recorded, safe, short, styled
 from collector.commands.trajectory_view import call_parts, load_parts, step_parts
-from collector.store.store import PASSING_SCORE
 from extractors.skills import LoadOutcome, SkillInvocation
 from extractors.trajectory import Failure, ToolCall, Trajectory
 from judge.describe import arguments_text
+from judge.passing import passed
 from judge.subjects import subjects_of
 from judge.verdict import Judged, NotApplicable, NotJudged, Score, Subject
 
@@ -74,9 +74,9 @@ def verdict_lines(judged: Judged, most: int) -> Iterator[Text]:
     by: Part = (f"  by {safe(verdict.judge_model)}" if verdict.judge_model else "", _DIM)
     match verdict.outcome:
         case Score(value, label, explanation):
-            passed = value >= PASSING_SCORE
-            word: Part = ("pass", _GOOD) if passed else ("FAIL", _BAD)
-            label_part: Part = (f"{safe(label)} {value:.2f}", _GOOD if passed else _BAD)
+            good = passed(verdict)
+            word: Part = ("pass", _GOOD) if good else ("FAIL", _BAD)
+            label_part: Part = (f"{safe(label)} {value:.2f}", _GOOD if good else _BAD)
             yield styled(word, f"  {verdict.evaluator}  ", label_part, about, case, by)
             if explanation:
                 yield styled("      ", short(explanation, most))
@@ -92,10 +92,10 @@ def verdict_lines(judged: Judged, most: int) -> Iterator[Text]:
 
 
 def _standing(verdicts: Sequence[Judged]) -> str:
-    scores = [judged.verdict.outcome.value for judged in verdicts if isinstance(judged.verdict.outcome, Score)]
+    scores = [good for judged in verdicts if (good := passed(judged.verdict)) is not None]
     without = [judged.verdict.outcome.reason for judged in verdicts if isinstance(judged.verdict.outcome, NotJudged)]
     waiting = without.count("pending")
-    failed = sum(value < PASSING_SCORE for value in scores)
+    failed = scores.count(False)
     parts = [f"{len(scores) - failed} passed", f"{failed} failed"]
     parts += [f"{len(without) - waiting} without a score"] if len(without) > waiting else []
     parts += [f"{waiting} waiting for a judge"] if waiting else []
@@ -105,8 +105,8 @@ def _standing(verdicts: Sequence[Judged]) -> str:
 def _severity(judged: Judged) -> tuple[int, str, str]:
     """Failures first, then what has no score, then what passed, then what does not apply."""
     match judged.verdict.outcome:
-        case Score(value, _, _):
-            rank = 0 if value < PASSING_SCORE else 2
+        case Score():
+            rank = 2 if passed(judged.verdict) else 0
         case NotJudged():
             rank = 1
         case _:

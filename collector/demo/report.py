@@ -10,8 +10,8 @@ from rich.text import Text
 
 from collector.commands.terminal import safe, short
 from collector.demo.sessions import DemoSession
-from collector.store.store import PASSING_SCORE
-from judge.verdict import Judged, NotApplicable, NotJudged, Score
+from judge.passing import passed
+from judge.verdict import Judged, NotApplicable, NotJudged, Score, Verdict
 
 _METRICS = ("spanjudge_verdicts_total", "spanjudge_sessions_closed_total", "spanjudge_not_judged_total")
 _MOST_LINES = 8
@@ -58,7 +58,7 @@ def verdict_table(sessions: Sequence[DemoSession], found: Found) -> Table:
         for judged in sorted(found.get(session.session_id, ()), key=_rank):
             outcome = judged.verdict.outcome
             if not isinstance(outcome, NotApplicable):
-                table.add_row("", Text(judged.verdict.evaluator), _label(outcome), Text(_why(judged)))
+                table.add_row("", Text(judged.verdict.evaluator), _label(judged.verdict, outcome), Text(_why(judged)))
     return table
 
 
@@ -77,8 +77,7 @@ def _tells(line: str) -> bool:
 
 
 def _failed(judged: Judged) -> bool:
-    outcome = judged.verdict.outcome
-    return isinstance(outcome, Score) and outcome.value < PASSING_SCORE
+    return passed(judged.verdict) is False
 
 
 def _rank(judged: Judged) -> tuple[int, str]:
@@ -86,13 +85,13 @@ def _rank(judged: Judged) -> tuple[int, str]:
     return (0 if _failed(judged) else 2 if scored else 1), judged.verdict.evaluator
 
 
-def _label(outcome: Score | NotJudged) -> Text:
+def _label(verdict: Verdict, outcome: Score | NotJudged) -> Text:
     if isinstance(outcome, NotJudged):
         return Text("pending" if outcome.reason == "pending" else "not judged", style="yellow")
-    passed = outcome.value >= PASSING_SCORE
+    good = passed(verdict)
     return Text(
-        f"{'pass' if passed else 'FAIL'} {safe(outcome.label)} {outcome.value:.2f}",
-        style="green" if passed else "bold red",
+        f"{'pass' if good else 'FAIL'} {safe(outcome.label)} {outcome.value:.2f}",
+        style="green" if good else "bold red",
     )
 
 

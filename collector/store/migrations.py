@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 from sqlalchemy import Connection, text
 
+from collector.store.baseline_tables import baseline_counts, baseline_sessions, baselines
 from collector.store.judge_tables import answers, batch_items, batches, spending, votes
 from collector.store.label_tables import labels
 from collector.store.metadata import metadata
@@ -35,5 +36,10 @@ def _from_2(connection: Connection) -> None:
     metadata.create_all(connection, tables=[labels])
 
 
-MIGRATIONS: Mapping[int, Callable[[Connection], None]] = {1: _from_1, 2: _from_2}
+def _from_3(connection: Connection) -> None:
+    """Baselines."""
+    metadata.create_all(connection, tables=[baselines, baseline_sessions, baseline_counts])
+
+
+MIGRATIONS: Mapping[int, Callable[[Connection], None]] = {1: _from_1, 2: _from_2, 3: _from_3}
 """Version of the file → the step to the next version."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from sqlalchemy import Boolean, Column, Float, ForeignKey, Index, Integer, Table, Text, UniqueConstraint
 
-from collector.store import judge_tables, label_tables  # noqa: F401 - register their tables with the metadata
+from collector.store import baseline_tables, judge_tables, label_tables  # noqa: F401 - register their tables with the metadata
 from collector.store.metadata import Instant, Number, metadata
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """Goes up with every change of the tables, with a step in `migrations`; see `sqlite.SqliteStore.open`."""
 
 schema_version = Table(

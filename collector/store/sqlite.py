@@ -14,11 +14,13 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, Select, delete, func, select, update
 
+from collector.concluding import NOTHING_FOLLOWS, Concluding
 from collector.errors import StoreUnavailable
 from collector.store import statements
 from collector.store.records import CLOSED_SESSION, JUDGED, PENDING_QUESTION
 from collector.store.rows import question_row, session_row, verdict_row
 from collector.store.schema import SCHEMA_VERSION, outbox, questions, schema_version, sessions, verdicts
+from collector.store.sql_baselines import SqlBaselines
 from collector.store.sql_labels import SqlLabels
 from collector.store.sql_ledger import SqlLedger
 from collector.store.sqlite_file import create_tables, engine, give_space_back, require_version, translated, unavailable
@@ -42,17 +44,27 @@ class SqliteStore:
     """A `collector.store.store.Store`. Made by `open`; every method raises `StoreUnavailable` when the file is not
     to be had, and then nothing was written."""
 
-    def __init__(self, path: Path, reading: Engine, writing: Engine | None) -> None:
+    def __init__(self, path: Path, reading: Engine, writing: Engine | None, concluding: Concluding | None) -> None:
         self._path = path
+        self._concluding = concluding or NOTHING_FOLLOWS
         self._reading = reading
         self._writing = writing
         self._writer = GroupWriter(writing, lambda error: unavailable(path, error)) if writing else None
         self.ledger = SqlLedger(self._read, self._write)
         self.labels = SqlLabels(self._read, self._write)
+        self.baselines = SqlBaselines(self._read, self._write)
 
     @classmethod
-    def open(cls, path: Path, *, read_only: bool = False, busy_timeout_s: float = 5.0) -> SqliteStore:
-        """Open the file, making it when it is missing. Blocks; its directory must exist.
+    def open(
+        cls,
+        path: Path,
+        *,
+        read_only: bool = False,
+        busy_timeout_s: float = 5.0,
+        concluding: Concluding | None = None,
+    ) -> SqliteStore:
+        """Open the file, making it when it is missing. Blocks; its directory must exist. `concluding` says what follows
+        from all verdicts of a closing; without it, nothing does.
 
         With `read_only` the file must exist and may be in use by a running server. Raises `StoreUnavailable` for
         a missing directory, a file that is none of ours, or one that a newer SpanJudge wrote.
@@ -61,11 +73,11 @@ class SqliteStore:
         if read_only:
             with translated(path), reading.begin() as connection:
                 require_version(path, connection)
-            return cls(path, reading, None)
+            return cls(path, reading, None, None)
         writing = engine(path, "rw", busy_timeout_s)
         with translated(path), writing.begin() as connection:
             create_tables(path, connection)
-        return cls(path, reading, writing)
+        return cls(path, reading, writing, concluding)
 
     async def finish(
         self,
@@ -75,13 +87,26 @@ class SqliteStore:
         exporters: Sequence[str],
     ) -> bool:
         row = session_row(session)
-        verdict_rows = [verdict_row(judged) for judged in verdicts]
+        following = () if questions else tuple(self._concluding.follows(verdicts))
+        verdict_rows = [verdict_row(judged) for judged in (*verdicts, *following)]
         question_rows = [question_row(question) for question in questions]
-        return await self._write(lambda to: statements.finish(to, row, verdict_rows, question_rows, exporters))
+        kept = await self._write(lambda to: statements.finish(to, row, verdict_rows, question_rows, exporters))
+        if kept:
+            self._concluding.told(following)
+        return kept
 
     async def settle(self, judged: Judged, exporters: Sequence[str]) -> bool:
         row = verdict_row(judged)
-        return await self._write(lambda to: statements.settle(to, row, judged.judged_ns, exporters))
+        following: list[Judged] = []
+
+        def follow(records: Sequence[str]) -> list[dict[str, Any]]:
+            following[:] = self._concluding.follows([JUDGED.load(record) for record in records])
+            return [verdict_row(one) for one in following]
+
+        settled = await self._write(lambda to: statements.settle(to, row, judged.judged_ns, exporters, follow))
+        if settled:
+            self._concluding.told(following)
+        return settled
 
     async def postpone_question(self, question_id: str, asked: int, next_ns: int) -> None:
         statement = update(questions).where(questions.c.id == question_id).values(asked=asked, next_ns=next_ns)

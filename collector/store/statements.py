@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, delete, exists, func, literal, not_, or_, select, true
@@ -11,7 +11,7 @@ from sqlalchemy.dialects.sqlite import insert  # postgresql.insert has the same 
 from collector.store.judge_tables import batch_items
 from collector.store.rows import NOT_APPLICABLE
 from collector.store.schema import outbox, questions, sessions, verdicts
-from collector.store.store import PASSING_SCORE, Held, SessionFilter
+from collector.store.store import Held, SessionFilter
 from judge.verdict import SessionRef
 
 _Row = dict[str, Any]
@@ -37,14 +37,25 @@ def finish(
     return True
 
 
-def settle(connection: Connection, verdict: _Row, now_ns: int, exporters: Sequence[str]) -> bool:
-    """False, and nothing written, when no question with the verdict's id is open."""
+def settle(
+    connection: Connection,
+    verdict: _Row,
+    now_ns: int,
+    exporters: Sequence[str],
+    follow: Callable[[Sequence[str]], Sequence[_Row]],
+) -> bool:
+    """False, and nothing written, when no question with the verdict's id is open. When it was the session's last,
+    `follow` is given the records of all its verdicts, and what it makes of them is kept too."""
     number = connection.scalar(
         delete(questions).where(questions.c.id == verdict["id"]).returning(questions.c.session),
     )
     if number is None:
         return False
     _add_verdicts(connection, number, [verdict], now_ns, exporters)
+    still_open = select(questions.c.number).where(questions.c.session == number).limit(1)
+    if connection.scalar(still_open) is None:
+        records = select(verdicts.c.record).where(verdicts.c.session == number).order_by(verdicts.c.number)
+        _add_verdicts(connection, number, follow(list(connection.scalars(records))), now_ns, exporters)
     return True
 
 
@@ -110,8 +121,8 @@ def summaries(where: SessionFilter) -> Select[Any]:
     counts = [
         select(func.count()).select_from(verdicts).where(of_session, counted).scalar_subquery()
         for counted in (
-            verdicts.c.score >= PASSING_SCORE,
-            verdicts.c.score < PASSING_SCORE,
+            verdicts.c.passed.is_(True),
+            verdicts.c.passed.is_(False),
             verdicts.c.label == "not_judged",
         )
     ]

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from collector.store.labels import Labels
 from collector.store.ledger import Ledger
 from extractors.trajectory import Trajectory
 from judge.question import Question
 from judge.verdict import Judged, SessionRef
+
+if TYPE_CHECKING:  # it is made of the records below
+    from collector.store.baselines import Baselines
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +68,9 @@ class OutboxItem:
     created_ns: int
 
 
-PASSING_SCORE = 0.5
-"""A score from here on counts as passed in summaries."""
-
-
 @dataclass(frozen=True, slots=True)
 class SessionSummary:
-    """One line of `spanjudge sessions`. `passed` and `failed` count scores from and below `PASSING_SCORE`."""
+    """One line of `spanjudge sessions`. `passed` and `failed` count scores by `judge.passing.passed`."""
 
     ref: SessionRef
     harness: str
@@ -136,6 +135,10 @@ class Store(Protocol):
     @property
     def labels(self) -> Labels:
         """What people said about verdicts, in the same file."""
+
+    @property
+    def baselines(self) -> Baselines:
+        """Sessions kept to compare later ones with, in the same file."""
 
     async def finish(
         self,

@@ -83,7 +83,7 @@ async def test_a_file_of_a_newer_version_is_refused(path: Path, store: SqliteSto
         connection.execute("UPDATE schema_version SET version = 99")
     connection.close()
     for read_only in (False, True):
-        with pytest.raises(StoreUnavailable, match=r"a newer SpanJudge \(schema 99; this one reads 3\)"):
+        with pytest.raises(StoreUnavailable, match=r"a newer SpanJudge \(schema 99; this one reads 4\)"):
             SqliteStore.open(path, read_only=read_only)
 
 
@@ -92,20 +92,21 @@ async def test_a_file_of_the_first_version_is_brought_up_to_date_with_all_it_hol
     await store.finish(closed(), [judged()], [pending()], ["otlp"])
     await store.close()
     with sqlite3.connect(path) as connection:
-        for table in ("votes", "answers", "spending", "batch_items", "batches", "labels"):
+        for table in ("votes", "answers", "spending", "batch_items", "batches", "labels", "baseline_counts", "baseline_sessions", "baselines"):
             connection.execute(f"DROP TABLE {table}")
         connection.execute("ALTER TABLE questions DROP COLUMN evaluator")
         for column in sorted(NEW_IN_3):
             connection.execute(f"ALTER TABLE verdicts DROP COLUMN {column}")
         connection.execute("UPDATE schema_version SET version = 1")
     connection.close()
-    with pytest.raises(StoreUnavailable, match=r"an older SpanJudge \(schema 1; this one reads 3\)"):
+    with pytest.raises(StoreUnavailable, match=r"an older SpanJudge \(schema 1; this one reads 4\)"):
         SqliteStore.open(path, read_only=True)
     again = SqliteStore.open(path)
     assert await again.verdicts(closed().ref) == [judged(), pending().draft]
     assert await again.due_questions(NOW_NS, 10, held=[Held("skill_selection", high_risk=True)]) == []
     assert await again.due_questions(NOW_NS, 10) == [pending()]
     assert await again.ledger.spent(NOW_NS) == []
+    assert await again.baselines.all() == []
     with sqlite3.connect(path) as connection:
         row = connection.execute(f"SELECT {', '.join(sorted(NEW_IN_3))} FROM verdicts").fetchone()
     connection.close()
