@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from extractors.conventions import genai, openinference, traceloop
+from extractors.coverage import Setting
 from extractors.harnesses import (
     agent_framework,
     claude_agent_sdk,
@@ -115,6 +116,12 @@ def agents(trajectory: Trajectory) -> tuple[Agent, ...]:
 def recognizers(session: Session) -> tuple[str, ...]:
     """Names of all harnesses that claim the session; for tests and `inspect`."""
     return tuple(harness.NAME for harness in HARNESSES if harness.recognizes(session))
+
+
+def settings_of(name: str) -> tuple[Setting, ...]:
+    """What to set on a harness, or where a convention is used, to know more; () for a name nobody has."""
+    modules = (module for module in (*HARNESSES, *CONVENTIONS) if name == module.NAME)
+    return next((getattr(module, "SETTINGS", ()) for module in modules), ())
 
 
 def scopes(session: Session) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from extractors import attributes as at
 from extractors.anchors import Anchor
@@ -17,6 +18,7 @@ from extractors.conventions.genai_content import CONTENT_EVENTS, Content, all_de
 from extractors.conventions.genai_failures import failure_text, failures, has_failed
 from extractors.conventions.genai_spans import Layout, Placed, layout_of, operation
 from extractors.conventions.genai_turns import Turns, turns_of
+from extractors.coverage import CONTENT, Setting, Signal
 from extractors.messages import ASSISTANT_ROLES, Message
 from extractors.skill_signals import catalog, invocations, lists_skills, with_refusals
 from extractors.skills import Skill, SkillInvocation
@@ -34,6 +36,20 @@ from extractors.trajectory import (
 from extractors.tree import span_anchor
 
 NAME = "genai"
+
+SETTINGS: Final = (
+    Setting(
+        CONTENT,
+        "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_AND_EVENT",
+        "true with instrumentations before v1.37 of the conventions",
+    ),
+    Setting(
+        (Signal.SYSTEM_PROMPT, Signal.DEFINITIONS),
+        "OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental",
+        "the current form of the conventions",
+    ),
+    Setting((Signal.TOKENS, Signal.HARNESS_VERSION), None, "where the emitter leaves them out"),
+)
 CREATION = "create_agent"
 
 

@@ -13,12 +13,19 @@ from extractors import attributes as at
 from extractors.conventions import genai
 from extractors.conventions.openinference_messages import OUTPUT_MESSAGES, flattened, hides_anything, hides_text
 from extractors.conventions.openinference_spans import KIND, retold
+from extractors.coverage import CONTENT, Setting, Signal
 from extractors.skill_signals import invocations
 from extractors.spans import Session, Span
 from extractors.trajectory import Step, ToolCall, Trajectory
 from extractors.tree import Tree, in_time_order, span_anchor, tree_of
 
 NAME = "openinference"
+
+HIDE_NOTHING: Final = "OPENINFERENCE_HIDE_INPUTS=false OPENINFERENCE_HIDE_OUTPUTS=false"
+SETTINGS: Final = (
+    Setting(CONTENT, HIDE_NOTHING, "the default; there is one such variable for messages, texts and tools each"),
+    Setting((Signal.HARNESS_VERSION,), None),
+)
 
 SCOPE: Final = "openinference.instrumentation."
 FRAMEWORKS: Final = frozenset({"langchain", "openai_agents", "smolagents", "claude_agent_sdk"})

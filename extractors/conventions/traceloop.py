@@ -17,11 +17,18 @@ from extractors.conventions.genai_indexed import is_indexed
 from extractors.conventions.genai_spans import AGENT, TOOL, WORKFLOW, WORKFLOW_NAME, operation
 from extractors.conventions.openinference_spans import recorded
 from extractors.conventions.traceloop_entities import answered, arguments_of, asked, returned
+from extractors.coverage import CONTENT, Setting, Signal
 from extractors.spans import Session, Span, Value
 from extractors.trajectory import Trajectory
 from extractors.tree import Key, Tree, key_of, tree_of
 
 NAME = "traceloop"
+
+TRACE_CONTENT: Final = "TRACELOOP_TRACE_CONTENT=true"
+SETTINGS: Final = (
+    Setting(CONTENT, TRACE_CONTENT, "the default"),
+    Setting((Signal.HARNESS_VERSION,), None),
+)
 
 KIND: Final = "traceloop.span.kind"
 ENTITY: Final = "traceloop.entity.name"

@@ -21,12 +21,22 @@ from typing import Final
 from extractors import attributes as at
 from extractors.conventions import genai
 from extractors.conventions.genai_spans import WORKFLOW, WORKFLOW_NAME
+from extractors.coverage import CONTENT, Setting, Signal
 from extractors.skill_signals import with_body
 from extractors.skills import SkillInvocation
 from extractors.spans import Session, Span
 from extractors.trajectory import Trajectory
 
 NAME = "agent_framework"
+
+SETTINGS: Final = (
+    Setting(CONTENT, "ENABLE_SENSITIVE_DATA=true"),
+    Setting(
+        (Signal.TIMES, Signal.TOKENS, Signal.MODELS, Signal.DEFINITIONS),
+        "OTEL_EXPORTER_OTLP_ENDPOINT",
+        "for all signals: log events alone do not have these",
+    ),
+)
 
 PYTHON_SCOPE: Final = "agent_framework"
 DOTNET_SCOPE: Final = "Microsoft.Agents.AI"

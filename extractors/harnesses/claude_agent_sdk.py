@@ -22,7 +22,7 @@ from extractors.claude_code.bodies import SKILL_TEXT, instructions_by_load
 from extractors.claude_code.telemetry import is_ours
 from extractors.conventions import genai
 from extractors.conventions.genai_calls import TOOL_STATUS
-from extractors.conventions.openinference import framework, read
+from extractors.conventions.openinference import HIDE_NOTHING, framework, read
 from extractors.conventions.openinference_messages import output_messages
 from extractors.conventions.openinference_spans import (
     AGENT_NAME,
@@ -39,6 +39,7 @@ from extractors.conventions.openinference_spans import (
     with_defaults,
     with_own_message,
 )
+from extractors.coverage import CONTENT, Setting, Signal
 from extractors.messages import Message, messages
 from extractors.skill_signals import with_body
 from extractors.skills import LoadOutcome, SkillInvocation
@@ -47,6 +48,15 @@ from extractors.trajectory import ROOT_AGENT, Step, Trajectory
 from extractors.tree import Tree, in_time_order, span_anchor, tree_of
 
 NAME = "claude_agent_sdk"
+
+SETTINGS: Final = (
+    Setting(CONTENT, HIDE_NOTHING, "the default"),
+    Setting(
+        (Signal.CATALOG, Signal.BODIES, Signal.SYSTEM_PROMPT, Signal.DEFINITIONS, Signal.HARNESS_VERSION),
+        "CLAUDE_CODE_ENABLE_TELEMETRY=1",
+        "the CLI's own telemetry beside this instrumentation, with the settings of claude_code",
+    ),
+)
 
 SCOPE: Final = "openinference.instrumentation.claude_agent_sdk"
 HABITS = genai.Habits(NAME)

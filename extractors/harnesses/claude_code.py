@@ -24,12 +24,47 @@ from extractors.claude_code.calls import Call, calls, silent_turns
 from extractors.claude_code.requests import Request, Requests, failures, requests, step
 from extractors.claude_code.skills import invocations, skill_versions
 from extractors.claude_code.telemetry import REQUEST, TOOL, Telemetry, is_ours, telemetry
+from extractors.coverage import Setting, Signal
 from extractors.skills import Skill, SkillInvocation
 from extractors.spans import Session
 from extractors.trajectory import ROOT_AGENT, Agent, Step, ToolDefinition, Trajectory, Versions
 from extractors.tree import key_of
 
 NAME: Final = "claude_code"
+
+SETTINGS: Final = (
+    Setting((Signal.PROMPTS,), "OTEL_LOG_USER_PROMPTS=1"),
+    Setting((Signal.TEXTS, Signal.ANSWER), "OTEL_LOG_ASSISTANT_RESPONSES=1"),
+    Setting(
+        (Signal.LOADS, Signal.ARGUMENTS, Signal.ERRORS),
+        "OTEL_LOG_TOOL_DETAILS=1",
+        "names of skills, arguments, error texts",
+    ),
+    Setting(
+        (Signal.RESULTS, Signal.BODIES),
+        "CLAUDE_CODE_ENHANCED_TELEMETRY_BETA=1 OTEL_TRACES_EXPORTER=otlp OTEL_LOG_TOOL_CONTENT=1",
+        "outputs of commands, files and MCP tools, on spans",
+    ),
+    Setting(
+        (
+            Signal.CATALOG,
+            Signal.LOADS,
+            Signal.REFUSALS,
+            Signal.BODIES,
+            Signal.RESULTS,
+            Signal.ERRORS,
+            Signal.SYSTEM_PROMPT,
+            Signal.DEFINITIONS,
+        ),
+        "OTEL_LOG_RAW_API_BODIES=1 CLAUDE_CODE_OTEL_CONTENT_MAX_LENGTH=1000000",
+        "whole requests and answers, in records; also the only record of skills that do not exist",
+    ),
+    Setting(
+        (Signal.CATALOG, Signal.REFUSALS, Signal.BODIES, Signal.SYSTEM_PROMPT),
+        "ENABLE_BETA_TRACING_DETAILED=1 BETA_TRACING_ENDPOINT=http://localhost:4318",
+        "on spans; replaces the exporters of traces and logs",
+    ),
+)
 
 
 def recognizes(session: Session) -> bool:

@@ -23,12 +23,35 @@ from extractors.codex.calls import Call, calls
 from extractors.codex.requests import failures, steps
 from extractors.codex.skills import invocations, skill_versions
 from extractors.codex.telemetry import CONVERSATION, Telemetry, is_ours, telemetry
+from extractors.coverage import Setting, Signal
 from extractors.skills import SkillInvocation
 from extractors.spans import Session
 from extractors.trajectory import ROOT_AGENT, Agent, Step, Trajectory, Versions
 from extractors.tree import span_anchor
 
 NAME: Final = "codex"
+
+SETTINGS: Final = (
+    Setting(
+        (
+            Signal.LOADS,
+            Signal.REFUSALS,
+            Signal.BODIES,
+            Signal.ARGUMENTS,
+            Signal.RESULTS,
+            Signal.ERRORS,
+        ),
+        '[otel] exporter = { otlp-grpc = { endpoint = "http://localhost:4317" } }',
+        "in config.toml: records, which have all content; outputs are cut at 2 KiB, longer skills with them",
+    ),
+    Setting((Signal.PROMPTS,), "[otel] log_user_prompt = true", "in config.toml"),
+    Setting(
+        (Signal.ANSWER, Signal.TEXTS),
+        "[otel] log_agent_responses = true",
+        "in config.toml; final answers only, and not in 0.148.0",
+    ),
+    Setting((Signal.CATALOG, Signal.SYSTEM_PROMPT, Signal.DEFINITIONS), None),
+)
 
 
 def recognizes(session: Session) -> bool:

@@ -17,8 +17,9 @@ from typing import Final
 
 from extractors import attributes as at
 from extractors.conventions import genai
-from extractors.conventions.openinference import framework, read
+from extractors.conventions.openinference import HIDE_NOTHING, framework, read
 from extractors.conventions.openinference_spans import OUTPUT, shown
+from extractors.coverage import CONTENT, Setting
 from extractors.harnesses import langchain
 from extractors.skills import Skill
 from extractors.spans import Session, Span, Value
@@ -26,6 +27,8 @@ from extractors.trajectory import ROOT_AGENT, Trajectory
 from extractors.tree import in_time_order, span_anchor, tree_of
 
 NAME = "deepagents"
+
+SETTINGS: Final = (Setting(CONTENT, HIDE_NOTHING, "the default"),)
 
 SKILLS: Final = "skills_metadata"
 HABITS = genai.Habits(NAME, spans_every_call=True)

@@ -19,6 +19,7 @@ from typing import Final
 
 from extractors import attributes as attrs
 from extractors.conventions.genai import definitions_hash
+from extractors.coverage import CONTENT, Setting, Signal
 from extractors.gemini_cli.calls import calls
 from extractors.gemini_cli.content import was_cut
 from extractors.gemini_cli.requests import Request, failures, requests, step, with_prompts
@@ -30,6 +31,15 @@ from extractors.spans import Session
 from extractors.trajectory import ROOT_AGENT, Agent, Step, ToolCall, Trajectory, Versions
 
 NAME: Final = "gemini_cli"
+
+SETTINGS: Final = (
+    Setting(
+        (*CONTENT, Signal.TOKENS),
+        '{"telemetry": {"enabled": true, "traces": true, "logPrompts": true}}',
+        "in ~/.gemini/settings.json; logPrompts is the default, traces adds content and tokens to spans",
+    ),
+    Setting((Signal.HARNESS_VERSION,), None),
+)
 
 
 def recognizes(session: Session) -> bool:

@@ -23,6 +23,7 @@ from extractors import attributes as at
 from extractors import skill_signals
 from extractors.conventions import genai
 from extractors.conventions.genai_spans import TOOL, operation
+from extractors.coverage import CONTENT, Setting, Signal
 from extractors.google_adk.call_ids import with_call_ids
 from extractors.google_adk.legacy import modern
 from extractors.google_adk.lost_agents import with_lost_agents
@@ -35,6 +36,15 @@ from extractors.trajectory import Trajectory
 from extractors.tree import Key, key_of, tree_of
 
 NAME: Final = "google_adk"
+
+SETTINGS: Final = (
+    Setting(
+        CONTENT,
+        "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_AND_EVENT",
+        "with EVENT_ONLY the results of a run's last calls are not recorded",
+    ),
+    Setting((Signal.CATALOG,), None, "when skills are listed on demand and the agent asked for no list"),
+)
 SCOPE: Final = "gcp.vertex.agent"
 
 

@@ -21,7 +21,7 @@ from typing import Final
 from extractors import attributes as at
 from extractors.conventions import genai
 from extractors.conventions.genai_calls import TOOL_STATUS
-from extractors.conventions.openinference import first_metadata, framework, read
+from extractors.conventions.openinference import HIDE_NOTHING, first_metadata, framework, read
 from extractors.conventions.openinference_spans import (
     INPUT,
     METADATA,
@@ -39,6 +39,7 @@ from extractors.conventions.openinference_spans import (
     with_defaults,
     with_own_message,
 )
+from extractors.coverage import CONTENT, Setting
 from extractors.langchain_messages import messages_in, tool_message
 from extractors.skill_signals import skill_argument
 from extractors.spans import Session, Span, StatusCode, Value
@@ -46,6 +47,8 @@ from extractors.trajectory import Trajectory
 from extractors.tree import Tree
 
 NAME = "langchain"
+
+SETTINGS: Final = (Setting(CONTENT, HIDE_NOTHING, "the default"),)
 
 SCOPE: Final = "openinference.instrumentation.langchain"
 DEEPAGENTS: Final = "deepagents"

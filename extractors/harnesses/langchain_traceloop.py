@@ -17,10 +17,17 @@ from typing import Final
 
 from extractors.conventions import genai, traceloop
 from extractors.conventions.openinference import framework
+from extractors.conventions.traceloop import TRACE_CONTENT
+from extractors.coverage import CONTENT, Setting, Signal
 from extractors.spans import Session
 from extractors.trajectory import Trajectory
 
 NAME = "langchain_traceloop"
+
+SETTINGS: Final = (
+    Setting(CONTENT, TRACE_CONTENT, "the default"),
+    Setting((Signal.HARNESS_VERSION,), None),
+)
 
 SCOPE: Final = "opentelemetry.instrumentation.langchain"
 HABITS = genai.Habits(NAME, spans_every_call=True)

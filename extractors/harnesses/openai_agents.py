@@ -21,7 +21,7 @@ from typing import Final
 
 from extractors import attributes as at
 from extractors.conventions import genai
-from extractors.conventions.openinference import framework, read, with_calls
+from extractors.conventions.openinference import HIDE_NOTHING, framework, read, with_calls
 from extractors.conventions.openinference_messages import output_messages
 from extractors.conventions.openinference_spans import (
     AGENT_NAME,
@@ -34,6 +34,7 @@ from extractors.conventions.openinference_spans import (
     shown,
     with_own_message,
 )
+from extractors.coverage import CONTENT, Setting, Signal
 from extractors.messages import messages
 from extractors.skill_signals import with_body
 from extractors.skills import LoadedBy, LoadOutcome, SkillInvocation
@@ -42,6 +43,11 @@ from extractors.trajectory import CallOutcome, ToolCall, Trajectory
 from extractors.tree import Tree, tree_of
 
 NAME = "openai_agents"
+
+SETTINGS: Final = (
+    Setting(CONTENT, HIDE_NOTHING, "the default"),
+    Setting((Signal.HARNESS_VERSION,), None),
+)
 
 SCOPE: Final = "openinference.instrumentation.openai_agents"
 HABITS = genai.Habits(NAME, spans_every_call=True)

@@ -23,6 +23,7 @@ from typing import Final
 from extractors import attributes as at
 from extractors.anchors import Anchor
 from extractors.conventions import genai
+from extractors.coverage import CONTENT, Setting, Signal
 from extractors.messages import text_of
 from extractors.openhands.results import OUTPUT, was_rejected
 from extractors.openhands.telemetry import INPUT, MESSAGE, as_genai, is_ours, is_tool
@@ -33,6 +34,15 @@ from extractors.trajectory import ROOT_AGENT, CallOutcome, Prompt, ToolCall, Tra
 from extractors.tree import in_time_order, span_anchor
 
 NAME: Final = "openhands"
+
+SETTINGS: Final = (
+    Setting(
+        (*CONTENT, Signal.TIMES, Signal.TOKENS),
+        "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://localhost:4317",
+        "content is on, unless the program lowers Laminar's tracing level to META_ONLY",
+    ),
+    Setting((Signal.HARNESS_VERSION,), None),
+)
 FINISH: Final = "finish"
 
 HABITS: Final = genai.Habits(NAME)

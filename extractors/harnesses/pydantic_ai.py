@@ -26,6 +26,7 @@ from extractors import attributes as at
 from extractors import skill_signals
 from extractors.conventions import genai
 from extractors.conventions.genai_spans import AGENT, TOOL, operation
+from extractors.coverage import CONTENT, Setting
 from extractors.messages import SYSTEM_ROLES, USER, messages
 from extractors.skill_signals import with_body
 from extractors.skills import LoadOutcome, Skill, SkillInvocation
@@ -34,6 +35,8 @@ from extractors.trajectory import Trajectory
 from extractors.tree import key_of, span_anchor, tree_of
 
 NAME = "pydantic_ai"
+
+SETTINGS: Final = (Setting(CONTENT, "InstrumentationSettings(include_content=True)", "in the program; the default"),)
 
 SCOPE: Final = "pydantic-ai"
 ALL_MESSAGES: Final = "pydantic_ai.all_messages"

@@ -21,7 +21,7 @@ from typing import Final
 
 from extractors import attributes as at
 from extractors.conventions import genai
-from extractors.conventions.openinference import framework, read, with_calls
+from extractors.conventions.openinference import HIDE_NOTHING, framework, read, with_calls
 from extractors.conventions.openinference_spans import (
     INPUT,
     OUTPUT,
@@ -35,12 +35,18 @@ from extractors.conventions.openinference_spans import (
     user_message,
     with_defaults,
 )
+from extractors.coverage import CONTENT, Setting, Signal
 from extractors.messages import USER
 from extractors.spans import Session, Span, StatusCode, Value
 from extractors.trajectory import CallOutcome, ToolCall, Trajectory
 from extractors.tree import Tree, in_time_order, span_anchor, tree_of
 
 NAME = "smolagents"
+
+SETTINGS: Final = (
+    Setting(CONTENT, HIDE_NOTHING, "the default"),
+    Setting((Signal.HARNESS_VERSION,), None),
+)
 
 SCOPE: Final = "openinference.instrumentation.smolagents"
 HABITS = genai.Habits(NAME)

@@ -14,14 +14,25 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable
 from dataclasses import replace
+from typing import Final
 
 from extractors import attributes as at
 from extractors.conventions import genai
 from extractors.conventions.genai_content import all_definitions
+from extractors.coverage import Setting, Signal
 from extractors.spans import Session, Span
 from extractors.trajectory import ToolDefinition, Trajectory
 
 NAME = "strands"
+
+SETTINGS: Final = (
+    Setting(
+        (Signal.DEFINITIONS,),
+        "OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental,gen_ai_tool_definitions",
+        "schemas of all tools; by default only names, and the schemas of tools that ran",
+    ),
+    Setting((Signal.HARNESS_VERSION,), None),
+)
 
 SCOPES = frozenset({"strands.telemetry.tracer", "strands-agents"})
 AGENT_TOOLS = "gen_ai.agent.tools"
