@@ -111,7 +111,8 @@ class Budget:
             return None
         hopeless = asked > most
         why = f"one question may cost {limit.told(asked)}, more than" if hopeless else "nothing is left of"
-        detail = f"{why} {limit.key} ({limit.told(most)}{' for this question' if most < limit.most else ''})"
+        kept = f", {limit.told(limit.most - most)} of it kept for high risk" if most < limit.most else ""
+        detail = f"{why} {limit.key} ({limit.told(limit.most)}{kept})"
         return Refusal(limit, window_end_ns(limit.window, now_ns), hopeless, detail)
 
 

@@ -49,7 +49,9 @@ def test_a_limit_of_one_evaluator_binds_nobody_else() -> None:
 
 def test_a_share_is_kept_for_questions_of_high_risk() -> None:
     budget = Budget((HOURLY,), high_risk_share=0.2)
-    assert budget.refusal([_spent(790)], Amount(11), "goal", NOON_NS, high_risk=False) is not None
+    refusal = budget.refusal([_spent(790)], Amount(11), "goal", NOON_NS, high_risk=False)
+    assert refusal is not None
+    assert refusal.detail.endswith("(1,000 tokens, 200 tokens of it kept for high risk)")
     assert budget.refusal([_spent(790)], Amount(210), "goal", NOON_NS, high_risk=True) is None
 
 
