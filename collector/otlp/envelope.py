@@ -12,12 +12,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from collector.errors import Malformed
+from collector.errors import Malformed, TooLarge
 
 Piece: TypeAlias = bytes | memoryview
 
 _SCOPE_GROUP = _ITEM = 2  # ScopeSpans in ResourceSpans, Span in ScopeSpans
 _LENGTH_DELIMITED = 2
+MOST_FIELDS = 100_000
+"""Of one envelope. An empty span takes two bytes, and compressed nearly none: without a bound 64 KiB would hold
+everyone up for a minute. Full batches of the Collector have 8192 spans."""
 
 
 @dataclass(slots=True)
@@ -70,13 +73,18 @@ def _field(buffer: bytes, at: int, end: int) -> tuple[int, int, int, int]:
     return number, kind, content, after
 
 
-def _split(buffer: bytes, start: int, end: int, member: int) -> tuple[bytes, list[tuple[int, int, int]]]:
-    """Of the message between `start` and `end`: all other fields verbatim, and where each `member` stands."""
+def _split(
+    buffer: bytes, start: int, end: int, member: int, most: int
+) -> tuple[bytes, list[tuple[int, int, int]], int]:
+    """Of the message between `start` and `end`: all other fields verbatim, where each `member` stands, and how many of
+    `most` fields are left. Raises `TooLarge` when there are more."""
     around: list[bytes] = []
     members: list[tuple[int, int, int]] = []
     at = start
     member_tag = member << 3 | _LENGTH_DELIMITED
-    while at < end:
+    for left in range(most, -1, -1):  # counts without costing anything
+        if at >= end:
+            return b"".join(around), members, left
         # The common case, a member with a length below 2 MiB, read without function calls.
         if buffer[at] == member_tag and at + 4 <= end:
             body = at + 2
@@ -104,23 +112,30 @@ def _split(buffer: bytes, start: int, end: int, member: int) -> tuple[bytes, lis
         else:
             around.append(buffer[at:after])
         at = after
-    return b"".join(around), members
+    raise _too_many()
+
+
+def _too_many() -> TooLarge:
+    return TooLarge(f"the request has more than {MOST_FIELDS} spans or records; send them in smaller batches")
 
 
 def walk(request: bytes) -> list[ScopeGroup]:
     """Every group of spans or records in a request, in order.
 
     Takes the uncompressed body of an Export{Trace,Logs}ServiceRequest. Raises `Malformed`, naming the byte, when the
-    envelope is broken; what the items hold is not looked at.
+    envelope is broken, and `TooLarge` when it has more than `MOST_FIELDS` parts; what the items hold is not looked at.
     """
     groups: list[ScopeGroup] = []
-    at, end = 0, len(request)
+    at, end, left = 0, len(request), MOST_FIELDS
     while at < end:
+        if left <= 0:
+            raise _too_many()
+        left -= 1
         number, kind, content, after = _field(request, at, end)
         if number == 1 and kind == _LENGTH_DELIMITED:
-            resource, scopes = _split(request, content, after, _SCOPE_GROUP)
+            resource, scopes, left = _split(request, content, after, _SCOPE_GROUP, left)
             for _, scope_start, scope_end in scopes:
-                scope, items = _split(request, scope_start, scope_end, _ITEM)
+                scope, items, left = _split(request, scope_start, scope_end, _ITEM, left)
                 groups.append(ScopeGroup(resource, scope, items))
         elif number == 1:
             raise Malformed(f"field 1 at byte {at} has wire type {kind}, a message was expected")

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 
-from collector.errors import Malformed
-from collector.otlp.envelope import Piece, embedded, encode_varint, varint, walk, wrap
+from collector.errors import Malformed, TooLarge
+from collector.otlp.envelope import MOST_FIELDS, Piece, embedded, encode_varint, varint, walk, wrap
 
 _UNKNOWN = b"\xf8\x3f\x2a"  # field 1023, varint 42: newer than this reader
 
@@ -156,6 +156,25 @@ def test_a_length_written_with_too_many_bytes_is_still_that_length() -> None:
 def test_a_broken_envelope_names_the_fault_and_its_place(raw: bytes, message: str) -> None:
     with pytest.raises(Malformed, match=message):
         walk(raw)
+
+
+@pytest.mark.parametrize("depth", ["resources", "scopes", "items", "unknown fields"])
+def test_an_envelope_of_too_many_parts_is_refused_before_they_are_looked_at(depth: str) -> None:
+    many = {"resources": b"\x0a\x00", "scopes": b"\x12\x00", "items": b"\x12\x00", "unknown fields": b"\x1a\x00"}[depth]
+    raw = many * (MOST_FIELDS + 1)
+    if depth == "items":
+        raw = b"\x12" + encode_varint(len(raw)) + raw
+    if depth != "resources":
+        raw = b"\x0a" + encode_varint(len(raw)) + raw
+    with pytest.raises(TooLarge, match="smaller batches"):
+        walk(raw)
+
+
+def test_as_many_items_as_are_allowed_are_walked() -> None:
+    items = b"\x12\x00" * (MOST_FIELDS - 2)
+    scope = b"\x12" + encode_varint(len(items)) + items
+    (group,) = walk(b"\x0a" + encode_varint(len(scope)) + scope)
+    assert len(group.items) == MOST_FIELDS - 2
 
 
 def test_a_message_written_in_two_parts_is_merged() -> None:
