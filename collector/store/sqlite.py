@@ -126,10 +126,14 @@ class SqliteStore:
         return await self._questions(columns.where(questions.c.id.in_(ids)))
 
     async def _questions(self, statement: Select[Any]) -> list[PendingQuestion]:
-        return [
-            replace(PENDING_QUESTION.load(record), asked=asked, next_ns=next_ns)
-            for record, asked, next_ns in await self._rows(statement)
-        ]
+        def load(connection: Connection) -> list[PendingQuestion]:
+            # In the reader's thread: each holds a session's record, and the event loop has telemetry to take.
+            return [
+                replace(PENDING_QUESTION.load(record), asked=asked, next_ns=next_ns)
+                for record, asked, next_ns in connection.execute(statement)
+            ]
+
+        return await self._read(load)
 
     async def pending_questions(self) -> int:
         return await self._count(select(func.count()).select_from(questions))
