@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,17 +14,24 @@ from rich.console import Console
 
 from collector.commands.files import ConfigFile, DataDir, config_of, fail
 from collector.commands.grouping import Grouped, group
+from collector.commands.missing import missing_lines
 from collector.commands.stored import Chosen, choose, open_store
 from collector.commands.terminal import LONG, console, safe, short, styled
 from collector.commands.trajectory_view import places_of, trajectory_lines
+from collector.commands.unrecognised import report_lines, scope_reports
 from collector.recordings import read_recordings
 from collector.store.records import RecordFormat, tame
+from extractors.coverage import missing
 from extractors.registry import UNRECOGNISED, extract, recognizers
 from extractors.spans import Session
 from extractors.trajectory import Trajectory
 
 _TRAJECTORY = RecordFormat(Trajectory)
-_SPAN_NAMES = 12
+_NOBODY = "Nothing in this session was understood: no harness and no convention recognised it. It is not judged."
+_TEACH = (
+    "If one of them is an agent: docs/adding-a-harness.md says how to teach SpanJudge its telemetry. A report with the "
+    "lines above and a recorded session helps as well; the lines have names and counts, no values."
+)
 _FULL = 1_000_000
 
 
@@ -42,7 +48,7 @@ def inspect(
         str | None, typer.Option(help="A session from the store instead of files.", metavar="SESSION")
     ] = None,
     unrecognised: Annotated[
-        bool, typer.Option("--unrecognised", help="Only sessions in which nothing was understood.")
+        bool, typer.Option("--unrecognised", help="Which scopes sent what nobody understood, and what it is made of.")
     ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON object a line, one line a session: the whole trajectory.")
@@ -55,7 +61,8 @@ def inspect(
 
     The preflight for a new agent or harness: run it on a recording before you trust scores. Prompts, skills on
     offer, skill loads and refusals, model turns, tool calls with arguments and results, and the answer are printed
-    as extracted; what the telemetry does not hold is called "not recorded". Nothing is sent, stored or judged.
+    as extracted; what the telemetry does not hold is called "not recorded", and what to set on the harness so that
+    it does is said below. Nothing is sent, stored or judged.
 
     Sessions are found exactly as the server finds them. Recordings come from the Collector's file exporter, or
     from any export request saved to a file.
@@ -84,8 +91,11 @@ def inspect(
         for one, trajectory in found
         if (session is None or one.session_id == session) and (not unrecognised or trajectory.harness == UNRECOGNISED)
     ]
-    for one, trajectory in shown:
-        _print_session(screen, one, trajectory, most, as_json)
+    if unrecognised and not as_json:
+        _print_unrecognised(screen, [one for one, _ in shown])
+    else:
+        for one, trajectory in shown:
+            _print_session(screen, one, trajectory, most, as_json)
     _print_summary(grouped, len(shown))
     if session is not None and not shown:
         known = ", ".join(short(one.session_id, 80) for one in grouped.sessions[:20])
@@ -113,7 +123,7 @@ def _inspect_stored(
         _write_json(closed.ref.session_id, trajectory, closed.spans, closed.records, ())
         return
     screen.print(_head(closed.ref.session_id, closed.spans, closed.records))
-    for line in trajectory_lines(trajectory, {}, most):
+    for line in (*trajectory_lines(trajectory, {}, most), *missing_lines(trajectory)):
         screen.print(line)
 
 
@@ -126,29 +136,27 @@ def _print_session(screen: Console, session: Session, trajectory: Trajectory, mo
     for line in trajectory_lines(trajectory, places_of(session), most):
         screen.print(line)
     if trajectory.harness == UNRECOGNISED:
-        for text in _unrecognised(session, trajectory):
-            screen.print(styled("  ", (text, "yellow")))
+        screen.print(styled("  ", (_NOBODY, "yellow")))
+        for line in report_lines(scope_reports([session])):
+            screen.print(line)
+    for line in missing_lines(trajectory):
+        screen.print(line)
     screen.print()
+
+
+def _print_unrecognised(screen: Console, sessions: Sequence[Session]) -> None:
+    """All of them together, scope by scope: one program usually sends many such sessions."""
+    if not sessions:
+        screen.print("Every session was recognised.")
+        return
+    screen.print(styled(f"{len(sessions)} sessions in which nothing was understood came from:"))
+    for line in report_lines(scope_reports(sessions)):
+        screen.print(line)
+    screen.print(styled((_TEACH, "dim")))
 
 
 def _head(session_id: str, spans: int, records: int) -> Any:
     return styled(("session ", "bold"), (short(session_id, 200), "bold cyan"), f"  {spans} spans, {records} records")
-
-
-def _unrecognised(session: Session, trajectory: Trajectory) -> Iterator[str]:
-    """What one needs to know to teach SpanJudge this harness, or to see that it is no agent at all."""
-    yield "Nothing in this session was understood: no harness and no convention recognised it. It is not judged."
-    yield f"scopes: {short(', '.join(trajectory.scopes)) or 'none named'}"
-    names = Counter(span.name for span in session.spans)
-    if names:
-        yield f"spans: {short(', '.join(f'{name} ({count})' for name, count in names.most_common(_SPAN_NAMES)))}"
-    events = Counter(record.event_name or "(unnamed)" for record in session.records)
-    if events:
-        yield f"records: {short(', '.join(f'{name} ({count})' for name, count in events.most_common(_SPAN_NAMES)))}"
-    keys = Counter(key for span in session.spans for key in span.attributes)
-    keys.update(key for record in session.records for key in record.attributes)
-    if keys:
-        yield f"attributes: {short(', '.join(key for key, _ in keys.most_common(40)), 1000)}"
 
 
 def _write_json(
@@ -159,6 +167,7 @@ def _write_json(
         "spans": spans,
         "records": records,
         "recognized_by": list(recognized_by),
+        "missing": [str(signal) for signal in missing(trajectory)],
         "trajectory": json.loads(_TRAJECTORY.dump(trajectory)),
     }
     typer.echo(TypeAdapter(dict[str, Any]).dump_json(document).decode())

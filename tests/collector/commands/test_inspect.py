@@ -41,9 +41,52 @@ def test_traces_and_logs_of_one_session_are_put_together_across_files(tmp_path: 
 def test_an_unrecognised_session_says_what_sent_it(tmp_path: Path) -> None:
     file = tmp_path / "traces.bin"
     file.write_bytes(trace_request([span(1, 1, session__id="s", colour="red")], scope="some.web.server"))
-    shown = inspect(file, "--unrecognised")
-    assert "scopes: some.web.server" in shown.stdout
-    assert "attributes: session.id, colour" in shown.stdout
+    shown = inspect(file)
+    assert "Nothing in this session was understood" in shown.stdout
+    assert "scope some.web.server  1 spans, 0 records, in 1 sessions" in shown.stdout
+    assert "missing" not in shown.stdout
+
+
+def test_unrecognised_telemetry_is_put_together_by_scope_without_its_values(tmp_path: Path) -> None:
+    web = [span(1, 1, session__id="s", colour="red"), span(1, 2, parent=1), span(2, 3, session__id="t", colour="blue")]
+    (tmp_path / "traces-1.bin").write_bytes(trace_request(web, scope="some.web.server"))
+    (tmp_path / "logs-1.bin").write_bytes(log_request([record(1, "door.opened")], scope="some.door"))
+    agent = span(3, 4, session__id="u", gen_ai__operation__name="chat")
+    (tmp_path / "traces-2.bin").write_bytes(trace_request([agent], scope="some.agent"))
+    shown = inspect(tmp_path, "--unrecognised")
+    assert shown.exit_code == 0
+    assert "2 sessions in which nothing was understood" in shown.stdout
+    assert "scope some.web.server  3 spans, 0 records, in 2 sessions" in shown.stdout
+    assert "attributes  colour (2), session.id (2)" in shown.stdout
+    assert "scope some.door  0 spans, 1 records, in 1 sessions" in shown.stdout
+    assert "records     door.opened (1)" in shown.stdout
+    assert "some.agent" not in shown.stdout
+    assert "red" not in shown.stdout
+    assert "docs/adding-a-harness.md" in shown.stdout
+
+
+def test_that_everything_was_recognised_is_said() -> None:
+    shown = inspect(FIXTURES / "strands" / "two-turns", "--unrecognised")
+    assert (shown.exit_code, shown.stdout.strip()) == (0, "Every session was recognised.")
+
+
+def test_what_is_missing_is_named_with_the_setting_that_records_it() -> None:
+    shown = inspect(FIXTURES / "claude_code" / "no-content")
+    lines = [" ".join(line.split()) for line in shown.stdout.splitlines()]
+    assert any(line.startswith("missing prompts, skills offered") and "docs/harnesses.md" in line for line in lines)
+    assert "for prompts: OTEL_LOG_USER_PROMPTS=1" in lines
+    assert any(line.startswith("for skills offered") and "OTEL_LOG_RAW_API_BODIES=1" in line for line in lines)
+
+
+def test_what_no_setting_records_is_said_to_be_so() -> None:
+    shown = inspect(FIXTURES / "codex" / "skill-then-tool")
+    assert "no setting records skills offered, system prompt, tool definitions" in shown.stdout
+    assert "log_user_prompt" not in shown.stdout  # nothing is said of what is there
+
+
+def test_what_is_missing_is_in_the_json_too() -> None:
+    (line,) = inspect(FIXTURES / "codex" / "skill-then-tool", "--json").stdout.splitlines()
+    assert "skills offered" in json.loads(line)["missing"]
 
 
 def test_a_control_sequence_in_a_session_id_does_not_reach_the_terminal(tmp_path: Path) -> None:
