@@ -18,12 +18,14 @@ import pytest_asyncio
 from sqlalchemy import event
 
 from collector.errors import StoreUnavailable
+from collector.store.schema import SCHEMA_VERSION
 from collector.store.sqlite import SqliteStore
 from collector.store.store import Held, SessionFilter, Store
 from tests.contracts.labels import LabelContract
 from tests.contracts.store import Opener, StoreContract
 from tests.fakes.verdicts import NOW_NS, closed, judged, pending
 
+NEW_TABLES_IN_2 = ("votes", "answers", "spending", "batch_items", "batches")
 NEW_IN_3 = {
     "passed": 1,
     "evaluator_version": "v1",
@@ -83,7 +85,9 @@ async def test_a_file_of_a_newer_version_is_refused(path: Path, store: SqliteSto
         connection.execute("UPDATE schema_version SET version = 99")
     connection.close()
     for read_only in (False, True):
-        with pytest.raises(StoreUnavailable, match=r"a newer SpanJudge \(schema 99; this one reads 4\)"):
+        with pytest.raises(
+            StoreUnavailable, match=rf"a newer SpanJudge \(schema 99; this one reads {SCHEMA_VERSION}\)"
+        ):
             SqliteStore.open(path, read_only=read_only)
 
 
@@ -92,14 +96,14 @@ async def test_a_file_of_the_first_version_is_brought_up_to_date_with_all_it_hol
     await store.finish(closed(), [judged()], [pending()], ["otlp"])
     await store.close()
     with sqlite3.connect(path) as connection:
-        for table in ("votes", "answers", "spending", "batch_items", "batches", "labels", "baseline_counts", "baseline_sessions", "baselines"):
+        for table in (*NEW_TABLES_IN_2, "labels", "baseline_counts", "baseline_sessions", "baselines"):
             connection.execute(f"DROP TABLE {table}")
         connection.execute("ALTER TABLE questions DROP COLUMN evaluator")
         for column in sorted(NEW_IN_3):
             connection.execute(f"ALTER TABLE verdicts DROP COLUMN {column}")
         connection.execute("UPDATE schema_version SET version = 1")
     connection.close()
-    with pytest.raises(StoreUnavailable, match=r"an older SpanJudge \(schema 1; this one reads 4\)"):
+    with pytest.raises(StoreUnavailable, match=rf"an older SpanJudge \(schema 1; this one reads {SCHEMA_VERSION}\)"):
         SqliteStore.open(path, read_only=True)
     again = SqliteStore.open(path)
     assert await again.verdicts(closed().ref) == [judged(), pending().draft]
