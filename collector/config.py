@@ -75,8 +75,10 @@ class Sessions(Section):
     late_window_seconds: float = Field(
         600, ge=0, allow_inf_nan=False, description="telemetry this long after closing reopens"
     )
-    max_spans: int = Field(20_000, gt=0, description="close a session that grows past this")
-    max_bytes: int = Field(256 * 1024 * 1024, gt=0, description="close a session that grows past this")
+    max_spans: int = Field(20_000, gt=0, description="close a session that grows past this, and take no more of it")
+    max_bytes: int = Field(
+        256 * 1024 * 1024, gt=0, description="close a session that grows past this, and take no more of it"
+    )
     max_open: int = Field(2_000_000, gt=0, description="refuse new telemetry above this many open sessions")
     without_id: Literal["trace", "drop"] = Field("trace", description="what to do with traces no id names")
     aliases: tuple[str, ...] = Field(SESSION_ALIASES, description="used where session.id is missing")

@@ -107,7 +107,7 @@ class Ingest:
         finally:
             self._in_flight -= 1
         self._count(signal, routed)
-        return Receipt(routed.rejected + routed.no_session, self._cause(routed))
+        return Receipt(routed.rejected + routed.no_session + routed.full, self._cause(routed))
 
     def _count(self, signal: Signal, routed: Routed) -> None:
         metrics = self._metrics
@@ -116,6 +116,7 @@ class Ingest:
         metrics.dropped(signal, "sampled_out", routed.sampled_out)
         metrics.dropped(signal, "own", routed.own)
         metrics.dropped(signal, "no_session", routed.no_session)
+        metrics.dropped(signal, "session_full", routed.full)
         metrics.dropped(signal, "malformed", routed.rejected)
 
     @staticmethod
@@ -123,6 +124,8 @@ class Ingest:
         causes = [f"{routed.rejected} rejected, the first because {routed.cause}"] if routed.rejected else []
         if routed.no_session:
             causes.append(f"{routed.no_session} name no session and no trace")
+        if routed.full:
+            causes.append(f"{routed.full} are of sessions that are full (sessions.max_spans, sessions.max_bytes)")
         return "; ".join(causes)
 
     async def watch(self) -> None:

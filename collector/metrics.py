@@ -32,7 +32,7 @@ from judge.verdict import Judged, NotApplicable, NotJudged, Score
 
 Signal: TypeAlias = Literal["traces", "logs"]
 Transport: TypeAlias = Literal["grpc", "http"]
-DropReason: TypeAlias = Literal["sampled_out", "refused", "malformed", "own", "no_session"]
+DropReason: TypeAlias = Literal["sampled_out", "refused", "malformed", "own", "no_session", "session_full"]
 RequestOutcome: TypeAlias = Literal["ok", "partial", "refused", "malformed", "too_large", "error"]
 CloseReason: TypeAlias = Literal["end_marker", "roots_ended", "idle", "max_age", "max_size"]
 
@@ -194,7 +194,7 @@ class Metrics:
         self._dropped = self._counter(
             "dropped_total",
             "Spans and records received and not stored: sampled_out, refused (no room, the sender keeps them), "
-            "malformed, own (our own verdicts coming back), no_session",
+            "malformed, own (our own verdicts coming back), no_session, session_full (sessions.max_spans, max_bytes)",
             "signal",
             "reason",
         )
@@ -224,6 +224,7 @@ class Metrics:
         self._sessions_discarded = self._counter(
             "sessions_discarded_total",
             "Sessions closed and not judged: sampled_out, no_session (a trace that nothing named), "
+            "revisions (judged as often as can be counted), "
             "empty (all its telemetry belonged elsewhere), nothing_happened (a trace that nothing named, with nothing "
             "an agent did in it)",
             "reason",

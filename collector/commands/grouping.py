@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from collector.config import Config
-from collector.errors import Malformed
+from collector.errors import Malformed, TooLarge
 from collector.journal.rows import NO_ROW, Row, RowKey
 from collector.recordings import Reading, Recorded, Unreadable
 from collector.rules import session_names
@@ -74,7 +74,7 @@ def _route(router: Router, recorded: Recorded, grouped: Grouped) -> list[Row]:
     grouped.requests += 1
     try:
         routed = router.route(recorded.signal, recorded.payload, "", _NOW_MS)
-    except Malformed as error:
+    except (Malformed, TooLarge) as error:
         grouped.unreadable.append(Unreadable(recorded.where, str(error)))
         return []
     grouped.received += routed.received

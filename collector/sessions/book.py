@@ -21,6 +21,7 @@ from collector.sessions.keys import Digest, Kind, Owner, kept
 from collector.sessions.links import TraceKey, TraceLinks, parked_owner
 from collector.sessions.wheel import Wheel
 
+_MOST_REVISIONS = 2**16 - 1  # as many as the journal has room for
 _HOT_MS = 60_000  # a trace not seen for this long is read exactly again
 
 
@@ -57,7 +58,8 @@ class Claim:
 @dataclass(frozen=True, slots=True)
 class Discarded:
     """A session that closed and is not judged: `sampled_out`, `no_session` (a trace that nothing named, where those
-    are to be dropped) or `empty` (all its telemetry turned out to belong elsewhere)."""
+    are to be dropped), `empty` (all its telemetry turned out to belong elsewhere) or `revisions` (it has been judged
+    as often as can be counted)."""
 
     reason: str
 
@@ -115,10 +117,12 @@ class SessionBook:
         before = self.index.last_row[slot]
         row = self._row(slot, RowType.TELEMETRY, value, size, now_ms, before=before, flags=flags, items=items)
         self.index.append(slot, row, items, size, now_ms)
-        if self._too_large(slot):
+        if self.full(slot):
             self._file(slot, now_ms)
 
-    def _too_large(self, slot: int) -> bool:
+    def full(self, slot: int) -> bool:
+        """Has this session, or trace, got all it may have, in all its revisions? Its next closing judges it, and it
+        takes nothing more: every revision reads all that came before it."""
         return self.index.items[slot] >= self.policy.max_spans or self.index.size[slot] >= self.policy.max_bytes
 
     # -- who is it? ---------------------------------------------------------------------------------------------
@@ -156,8 +160,9 @@ class SessionBook:
             slot = self._open(digest, Kind.TRACE, now_ms)
             for session in sessions:
                 self._parking.attach(session, slot)
-        for session in sessions:
-            self._touch(session, now_ms)
+        if not self.full(slot):
+            for session in sessions:
+                self._touch(session, now_ms)
         if resource_name is not None and not sessions:
             self._name_by_resource(key, Owner(Kind.SESSION, resource_name, tenant), now_ms)
         return slot
@@ -214,6 +219,8 @@ class SessionBook:
         return slot
 
     def _touch(self, slot: int, now_ms: int) -> None:
+        if self.full(slot):
+            return
         self.index.last_ms[slot] = now_ms
         if self.index.state[slot] != State.OPEN:
             self._reopen(slot, now_ms)
@@ -228,7 +235,7 @@ class SessionBook:
         due = min(index.last_ms[slot] + policy.idle_ms, index.first_ms[slot] + policy.max_age_ms)
         if index.ended_ms[slot]:
             due = min(due, index.last_ms[slot] + policy.settle_ms)
-        return 0 if self._too_large(slot) else due
+        return 0 if self.full(slot) else due
 
     def _file(self, slot: int, due_ms: int) -> None:
         """Look at this session at that time. A session may be filed more than once; early looks do no harm."""
@@ -257,7 +264,7 @@ class SessionBook:
         if index.kind[slot] == Kind.TRACE and self._parking.readers(slot):
             self._file(slot, now_ms + policy.idle_ms)
             return None
-        if self._too_large(slot):
+        if self.full(slot):
             return "max_size"
         if index.ended_ms[slot] and index.last_ms[slot] + policy.settle_ms <= now_ms:
             return "end_marker"
@@ -283,8 +290,8 @@ class SessionBook:
         return self.claim(slot, index.revision[slot], reason, now_ms, self.policy.rate, row)
 
     def _begin_anew(self, slot: int) -> None:
-        """What a closing leaves behind: neither the size nor the end marker before it speaks for what comes after."""
-        self.index.items[slot] = self.index.size[slot] = self.index.ended_ms[slot] = 0
+        """The end marker before a closing does not speak for what comes after it."""
+        self.index.ended_ms[slot] = 0
 
     def _unwanted(self, slot: int) -> Discarded | None:
         index = self.index
@@ -292,6 +299,8 @@ class SessionBook:
             return Discarded("sampled_out")
         if index.kind[slot] == Kind.TRACE and not self.policy.trace_is_session:
             return Discarded("no_session")
+        if index.revision[slot] >= _MOST_REVISIONS:
+            return Discarded("revisions")
         empty = not index.items[slot] and not index.revision[slot] and not self._parking.traces(slot)
         return Discarded("empty") if empty else None
 

@@ -18,6 +18,8 @@ from google.protobuf.message import DecodeError
 from collector.otlp.wire_pb2 import AnyHead
 
 SESSION_ID = "session.id"
+MOST_NAME_BYTES = 1024
+"""Of a session id or a tenant. Each is kept in memory for every trace and written into every row."""
 
 Digest: TypeAlias = bytes
 """16 bytes that stand for (tenant, kind, name) in the journal and in memory, however long the name is."""
@@ -60,6 +62,14 @@ class Owner:
         tenant, name = self.tenant.encode(), self.name.encode()
         head = bytes((self.kind,)) + len(tenant).to_bytes(4, "big")
         return hashlib.blake2b(head + tenant + name, digest_size=16).digest()
+
+
+def name_fault(name: str | None) -> str | None:
+    """Why this cannot be the name of a session or tenant; None when it can."""
+    # Characters first: it costs nothing, and most names are far below the bound.
+    if name is None or len(name) * 4 <= MOST_NAME_BYTES or (size := len(name.encode())) <= MOST_NAME_BYTES:
+        return None
+    return f"a session id or tenant has {size} bytes, at most {MOST_NAME_BYTES} are taken"
 
 
 def kept(digest: Digest, rate: float) -> bool:

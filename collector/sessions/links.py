@@ -17,6 +17,9 @@ TraceKey: TypeAlias = tuple[str, bytes]
 """Tenant and trace id."""
 
 _SWEEP_AFTER = 1000
+MOST_SESSIONS = 100
+"""That one trace is linked to, while they are open. A broken tracer gives every conversation the same trace id; each
+session would read what all others have there. What names its session itself is not affected."""
 
 
 def parked_owner(key: TraceKey) -> Owner:
@@ -40,12 +43,16 @@ class TraceLinks:
         return [] if refs is None else self._alive(refs)
 
     def link(self, key: TraceKey, session: int) -> bool:
-        """An item of the trace names the session. Returns whether that is news."""
+        """An item of the trace names the session. Returns whether that is news, and there is room for it."""
         ref = self._index.ref(session)
         refs = self._strong.get(key, ())
         if ref in refs:
             return False
-        self._strong[key] = (*(old for old in refs if self._index.slot(old) is not None), ref)
+        if len(refs) >= MOST_SESSIONS:
+            refs = tuple(old for old in refs if self._index.slot(old) is not None)
+            if len(refs) >= MOST_SESSIONS:
+                return False
+        self._strong[key] = (*refs, ref)
         parked = self._index.find(parked_owner(key).digest)
         if parked is not None:
             former = self._weak_session(key)

@@ -19,7 +19,17 @@ from collector.otlp.envelope import Piece, ScopeGroup, embedded, encode_varint, 
 from collector.otlp.wire_pb2 import RecordHead, ResourceHead, ScopeHead, SpanHead
 from collector.sessions.book import SessionBook
 from collector.sessions.hot import SAMPLED_OUT
-from collector.sessions.keys import SESSION_ID, Kind, Owner, RawAttributes, SessionNames, is_set, named_by, text_of
+from collector.sessions.keys import (
+    SESSION_ID,
+    Kind,
+    Owner,
+    RawAttributes,
+    SessionNames,
+    is_set,
+    name_fault,
+    named_by,
+    text_of,
+)
 
 _NO_TRACE = bytes(16)
 _NO_SPAN = bytes(8)
@@ -29,6 +39,7 @@ _EVENT_NAME = "event.name"
 _SESSION_START = "session.start"
 _PREVIOUS_ID = "session.previous_id"
 _CACHED_RESOURCES = 10_000
+_CACHED_BYTES = 32 * 1024**2
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +55,7 @@ class Marks:
 
 @dataclass(slots=True)
 class Routed:
-    """What became of a request's items: received = kept + sampled_out + own + no_session + rejected."""
+    """What became of a request's items: received = kept + sampled_out + own + no_session + full + rejected."""
 
     rows: list[Row] = field(default_factory=list)
     size: int = 0
@@ -53,22 +64,24 @@ class Routed:
     sampled_out: int = 0
     own: int = 0
     no_session: int = 0
+    full: int = 0
     rejected: int = 0
     cause: str = ""
 
-    def reject(self, cause: str) -> None:
-        self.rejected += 1
+    def reject(self, cause: str, count: int = 1) -> None:
+        self.rejected += count
         self.cause = self.cause or cause
 
 
 @dataclass(frozen=True, slots=True)
 class _Around:
     """What resource and scope say of the items in them: `session` is the one the resource names, `names` the
-    attributes by which an item may name its own."""
+    attributes by which an item may name its own, `fault` why none of them can be taken."""
 
     session: str | None
     own: bool
     names: tuple[str, ...]
+    fault: str | None = None
 
 
 @dataclass(slots=True)
@@ -101,10 +114,13 @@ class Router:
         self._end_events = frozenset(marks.end_events)
         self._needles = tuple(name.encode() for name in (*marks.end_events, *marks.end_attributes))
         self._around_cache: dict[tuple[bytes, bytes], _Around] = {}
+        self._around_bytes = 0
 
     def route(self, signal: Signal, request: bytes, tenant: str, now_ms: int) -> Routed:
         """`request` is an uncompressed Export{Trace,Logs}ServiceRequest. Raises `Malformed`, nothing kept, when its
         envelope is broken; a bad item in a good envelope is rejected alone."""
+        if (fault := name_fault(tenant)) is not None:
+            raise Malformed(fault)
         groups = [(group, self._around(group)) for group in walk(request)]
         routed = Routed()
         parts: dict[int, _Part] = {}
@@ -113,6 +129,9 @@ class Router:
             routed.received += len(group.items)
             if around.own:
                 routed.own += len(group.items)
+                continue
+            if around.fault is not None:
+                routed.reject(around.fault, len(group.items))
                 continue
             place(request, group, around, tenant, parts, routed, now_ms)
             for part in parts.values():
@@ -123,6 +142,9 @@ class Router:
             routed.sampled_out += outside.count if outside else 0
         flags = signal_flags(signal)
         for slot, part in parts.items():
+            if self._book.full(slot):
+                routed.full += part.count
+                continue
             routed.kept += part.count
             self._book.telemetry(slot, part.value, part.size, part.count, flags, now_ms)
             if part.ended:
@@ -190,6 +212,9 @@ class Router:
             routed.reject(f"a span has a span id of {len(span.span_id)} bytes, 8 that are not all zero expected")
             return
         name = named_by(span.attributes, around.names)
+        if (fault := name_fault(name)) is not None:
+            routed.reject(fault)
+            return
         part = self._part(name, trace, around, tenant, parts, now_ms)
         if part is None:
             routed.sampled_out += 1
@@ -217,6 +242,9 @@ class Router:
                 continue
             trace = record.trace_id if len(record.trace_id) == 16 and record.trace_id != _NO_TRACE else b""
             name = named_by(record.attributes, around.names)
+            if (fault := name_fault(name)) is not None:
+                routed.reject(fault)
+                continue
             if name is None and not trace:
                 name = around.session
                 if name is None:
@@ -272,11 +300,19 @@ class Router:
                 raise Malformed(f"a resource or scope cannot be decoded: {error}") from error
             own = scope == self._marks.own_scope or _text(attributes, "service.name") == self._marks.own_service
             names_here = self._marks.names.of(scope)
-            known = _Around(named_by(attributes, names_here), own, names_here)
-            if len(self._around_cache) >= _CACHED_RESOURCES:
-                self._around_cache.clear()
-            self._around_cache[key] = known
+            session = named_by(attributes, names_here)
+            known = _Around(session, own, names_here, name_fault(session))
+            self._remember(key, known)
         return known
+
+    def _remember(self, key: tuple[bytes, bytes], around: _Around) -> None:
+        size = len(key[0]) + len(key[1])
+        if len(self._around_cache) >= _CACHED_RESOURCES or self._around_bytes + size > _CACHED_BYTES:
+            self._around_cache.clear()
+            self._around_bytes = 0
+        if size <= _CACHED_BYTES:
+            self._around_cache[key] = around
+            self._around_bytes += size
 
     def _may_end(self, request: bytes, body: int, end: int) -> bool:
         for needle in self._needles:  # noqa: SIM110 - any() costs as much again, for every span that is kept

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector.sessions.book import Claim, Policy
+from collector.sessions.book import Claim, Discarded, Policy
 from collector.sessions.index import State
 from collector.sessions.keys import Kind, Owner
 from tests.collector.sessions.desk import POLICY, Desk
@@ -53,26 +53,72 @@ def test_a_session_that_never_rests_closes_at_its_maximum_age() -> None:
     assert _only(claims).reason == "max_age"
 
 
-@pytest.mark.parametrize("policy", [replace(POLICY, max_spans=3), replace(POLICY, max_bytes=250)])
-def test_a_session_that_grows_too_large_closes_and_starts_counting_again(policy: Policy) -> None:
-    desk = Desk(policy)
+def _fill(desk: Desk) -> Claim:
     for number in range(1, 4):
         _say(desk, number)
-    claim = _only(desk.wait(1.1))
+    return _only(desk.wait(1.1))
+
+
+@pytest.mark.parametrize("policy", [replace(POLICY, max_spans=3), replace(POLICY, max_bytes=250)])
+@pytest.mark.parametrize("crash", [False, True])
+def test_a_session_that_grows_too_large_closes_and_takes_no_more(policy: Policy, crash: bool) -> None:
+    desk = Desk(policy)
+    claim = _fill(desk)
     assert claim.reason == "max_size"
     desk.done(claim)
-    _say(desk, 4)
-    assert desk.wait(2) == []
+    if crash:
+        assert desk.crash() == []
+    routed = desk.send("traces", trace_request([span(1, 4, session__id="ann"), span(2, 5, session__id="bob")]))
+    assert (routed.received, routed.kept, routed.full) == (2, 1, 1)
+    assert [desk.read(claim).session_id for claim in desk.wait(20)] == ["bob"]
 
 
-def test_what_grew_too_large_starts_counting_again_after_a_crash_too() -> None:
+def test_a_full_session_takes_nothing_while_it_waits_for_its_closing() -> None:
     desk = Desk(replace(POLICY, max_spans=3))
-    for number in range(1, 4):
+    for number in range(1, 10):
         _say(desk, number)
-    desk.done(_only(desk.wait(1.1)))
-    desk.crash()
+    assert _spans(desk, _only(desk.wait(1.1))) == {"span 1", "span 2", "span 3"}
+
+
+def test_the_size_counts_over_all_revisions() -> None:
+    desk = Desk(replace(POLICY, max_spans=3))
+    _say(desk, 1)
+    _say(desk, 2)
+    desk.done(_only(desk.wait(11)))
+    _say(desk, 3)
+    claim = _only(desk.wait(1.1))
+    assert (claim.reason, claim.revision) == ("max_size", 2)
+
+
+def test_a_full_session_is_forgotten_and_begins_anew_after_its_late_window() -> None:
+    desk = Desk(replace(POLICY, max_spans=3))
+    desk.done(_fill(desk))
+    desk.wait(32)
+    assert desk.book.index.find(ANN) is None
     _say(desk, 4)
-    assert desk.wait(2) == []
+    assert _spans(desk, _only(desk.wait(11))) == {"span 4"}
+
+
+def test_a_full_trace_does_not_keep_the_sessions_that_read_it_open() -> None:
+    desk = Desk(replace(POLICY, max_spans=3))
+    _say(desk, 1)
+    for number in range(2, 8):
+        desk.send("traces", trace_request([span(1, number)]))
+    desk.wait(9)
+    desk.send("traces", trace_request([span(1, 8)]))
+    assert _only(desk.wait(2)).reason == "idle"
+
+
+def test_a_session_judged_as_often_as_can_be_counted_is_discarded_and_begins_anew() -> None:
+    desk = Desk()
+    _say(desk, 1)
+    slot = desk.book.index.find(ANN)
+    assert slot is not None
+    desk.book.index.revision[slot] = 2**16 - 1
+    desk.now_ms += 11_000
+    ((ref, reason),) = desk.book.due(desk.now_ms)
+    assert desk.book.close(ref, reason, desk.now_ms) == Discarded("revisions")
+    assert desk.book.index.find(ANN) is None
 
 
 def test_an_ended_session_closes_once_its_stragglers_have_settled() -> None:

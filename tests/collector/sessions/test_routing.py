@@ -11,7 +11,8 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from collector.errors import Malformed
 from collector.otlp.envelope import encode_varint
 from collector.sessions.book import Policy
-from collector.sessions.keys import Kind, Owner
+from collector.sessions.keys import MOST_NAME_BYTES, Kind, Owner
+from collector.sessions.links import MOST_SESSIONS
 from collector.sessions.routing import Marks, Routed
 from extractors.spans import Session
 from tests.collector.sessions.desk import NAMES, POLICY, Desk
@@ -145,13 +146,50 @@ def test_every_way_to_write_the_id_is_read(attribute: bytes, known: bool) -> Non
     assert "span 5" in _where(desk)["ann"]
 
 
-@given(st.integers(1, 70_000))
-def test_an_id_may_have_any_length(length: int) -> None:
+@given(st.integers(1, MOST_NAME_BYTES))
+def test_an_id_may_have_any_length_up_to_the_bound(length: int) -> None:
     desk = Desk()
     name = "s" * length
     for number in (1, 2):
         desk.send("traces", trace_request([span(1, number, session__id=name)]))
     assert _where(desk) == {name: {"span 1", "span 2"}}
+
+
+@pytest.mark.parametrize("name", ["s" * (MOST_NAME_BYTES + 1), "é" * (MOST_NAME_BYTES // 2 + 1)])
+def test_an_id_past_the_bound_loses_only_its_own_items(name: str) -> None:
+    desk = Desk()
+    routed = desk.send("traces", trace_request([span(1, 1, session__id="ann"), span(2, 2, session__id=name)]))
+    assert (routed.received, routed.kept, routed.rejected) == (2, 1, 1)
+    assert f"at most {MOST_NAME_BYTES} are taken" in routed.cause
+    assert desk.send("logs", log_request([record(None, session__id=name)])).rejected == 1
+    by_resource = trace_request([span(3, 3), span(3, 4)], resource={"session.id": name})
+    assert desk.send("traces", by_resource).rejected == 2
+    assert _where(desk) == {"ann": {"span 1"}}
+
+
+def test_a_tenant_past_the_bound_is_malformed() -> None:
+    with pytest.raises(Malformed, match="tenant"):
+        Desk().send("traces", trace_request([span(1, 1, session__id="ann")]), tenant="t" * (MOST_NAME_BYTES + 1))
+
+
+def test_resources_that_differ_in_every_request_do_not_pile_up() -> None:
+    desk = Desk()
+    for number in range(1, 40):
+        resource = {"service.name": "shop", "build": f"{number}" + "x" * 1024**2}
+        assert desk.send("traces", trace_request([span(1, number, session__id="ann")], resource=resource)).kept == 1
+    held = sum(len(part) for key in desk.router._around_cache for part in key)
+    assert held <= 32 * 1024**2
+
+
+def test_the_same_trace_id_in_every_session_keeps_each_with_what_names_it() -> None:
+    desk = Desk()
+    names = [f"chat-{number}" for number in range(MOST_SESSIONS + 20)]
+    for number, name in enumerate(names, start=1):
+        desk.send("traces", trace_request([span(1, number, session__id=name)]))
+    desk.send("traces", trace_request([span(1, 1000)]))
+    claims = desk.wait(3600)
+    assert {desk.read(claim).session_id for claim in claims} == set(names)
+    assert max(len(claim.neighbours) for claim in claims) < MOST_SESSIONS
 
 
 def test_ids_that_begin_alike_are_different_sessions() -> None:
