@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from html import escape
 from typing import TypeAlias
 
@@ -12,7 +12,7 @@ from prometheus_client.exposition import choose_encoder
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 
 from collector.metrics import Metrics
 
@@ -41,12 +41,13 @@ def admin_app(
     refresh: Callable[[], Awaitable[None]] = _nothing,
     pages: Mapping[str, str] | None = None,
     notices: Mapping[str, Check] | None = None,
+    routes: Sequence[BaseRoute] = (),
     check_s: float = CHECK_SECONDS,
 ) -> Starlette:
     """The ASGI application. `checks` by name decide readiness; `notices` are shown beside them and decide nothing
     (telemetry can be taken while the judge is away); `refresh` runs before each scrape, to set gauges;
-    `pages` (path → what it is) are listed at / beside ours. What `checks` and `refresh` raise is reported, not
-    passed on."""
+    `routes` are served beside ours; `pages` (path → what it is) are listed at /. What `checks` and `refresh` raise is
+    reported, not passed on."""
     listed = {**_PAGES, **(pages or {})}
 
     async def scrape(request: Request) -> Response:
@@ -80,6 +81,7 @@ def admin_app(
             Route("/metrics", scrape),
             Route("/livez", live),
             Route("/readyz", ready),
+            *routes,
         ]
     )
 

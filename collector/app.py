@@ -18,6 +18,8 @@ import structlog
 from starlette.applications import Starlette
 
 from collector.admin import Check, admin_app
+from collector.api.requests import is_loopback
+from collector.api.routes import Api
 from collector.building import NO_JUDGE, Parts, build
 from collector.clock import Clock, SystemClock
 from collector.complaints import Complaints
@@ -29,6 +31,7 @@ from collector.judging import Rules
 from collector.metrics import Metrics
 from collector.otlp.grpc_server import GrpcReceiver
 from collector.otlp.http_server import http_app
+from collector.rules import load_scales
 from collector.store.sqlite import SqliteStore
 
 log = structlog.get_logger(__name__)
@@ -85,6 +88,7 @@ class App:
             self._run("asking the judge", parts.asking.run())
         if parts.batching is not None:
             self._run("sending batches", parts.batching.run())
+        self._run("working out pass rates", parts.calibrating.run())
         if parts.exporting is not None:
             self._exporting_task = self._run("exporting verdicts", parts.exporting.run(self._stop_exporting))
         try:
@@ -135,8 +139,14 @@ class App:
         if self._config.admin.enabled:
             checks: dict[str, Check] = {"ingest": self._check_ingest, "store": self._check_store}
             notices: dict[str, Check] = {"judge": self._check_judge}
-            admin = admin_app(self._metrics, checks, refresh=self._refresh, notices=notices)
-            admin_address = await self._serve(admin, self._config.admin.listen, "admin.listen")
+            listen = self._config.admin.listen
+            scales = load_scales(self._config, "the configuration")
+            api = Api(self._store, self._clock, scales, loopback=is_loopback(listen))
+            pages = {"/api/v1/sessions": "sessions as JSON; docs/api.md describes the rest of the API"}
+            admin = admin_app(
+                self._metrics, checks, refresh=self._refresh, notices=notices, routes=api.routes(), pages=pages
+            )
+            admin_address = await self._serve(admin, listen, "admin.listen")
         return Addresses(grpc_address, http_address, admin_address)
 
     async def _serve(self, app: Starlette, listen: str, key: str) -> str:

@@ -15,7 +15,9 @@ from judge.catalog import NAMES, Entry, Evaluator, build, option_problems, plugi
 from judge.documents import DocumentError, Problem
 from judge.options import EvaluatorOptions
 from judge.prices import ModelPrice
+from judge.question import Scale
 from judge.rubrics import Rubric, parse_rubrics
+from judge.scales import scales
 from judge.suites import Suite, parse_suites
 
 PLUGIN_GROUP = "spanjudge.evaluators"
@@ -63,6 +65,11 @@ def load_rubrics(
 ) -> tuple[Rubric, ...]:
     """The rubrics in the files that the patterns match. `taken` are names that they may not have."""
     return _load(patterns, "rubrics", source, lambda files: parse_rubrics(files, taken))
+
+
+def load_scales(config: Config, source: str) -> dict[str, Scale]:
+    """By evaluator, the labels that people may say would have been right. Raises `DocumentError`."""
+    return scales(load_rubrics(config.rubrics, source))
 
 
 def load_plugins(found: Iterable[EntryPoint], source: str, problems: list[Problem]) -> dict[str, Evaluator]:

@@ -1,0 +1,1 @@
+"""The JSON API on the admin listener; docs/api.md describes it."""

@@ -1,0 +1,158 @@
+"""Sessions and verdicts to read, labels to give."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict, fields
+from datetime import UTC, datetime
+from typing import Any, TypeAlias
+
+from pydantic import AwareDatetime
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from collector.api.requests import (
+    LabelGiven,
+    Rejected,
+    SessionAsked,
+    SessionsAsked,
+    VerdictsAsked,
+    body,
+    query,
+    require_own_origin,
+)
+from collector.clock import Clock
+from collector.errors import StoreUnavailable
+from collector.labelling import NotALabel, Said, label_of
+from collector.store.labels import Label
+from collector.store.records import CLOSED_SESSION, JUDGED, tame
+from collector.store.store import SessionFilter, SessionSummary, Store, VerdictFilter
+from judge.question import Scale
+from judge.verdict import Judged
+
+Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
+
+PREFIX = "/api/v1"
+
+
+class Api:
+    """`scales` by evaluator are those whose labels are all known; `loopback` whether the listener is for this machine
+    only."""
+
+    def __init__(self, store: Store, clock: Clock, scales: Mapping[str, Scale], *, loopback: bool) -> None:
+        self._store = store
+        self._clock = clock
+        self._scales = scales
+        self._loopback = loopback
+
+    def routes(self) -> list[BaseRoute]:
+        return [
+            Route(f"{PREFIX}/sessions", self._guarded(self._sessions), methods=["GET"]),
+            Route(f"{PREFIX}/sessions/{{id:path}}", self._guarded(self._session), methods=["GET"]),
+            Route(f"{PREFIX}/verdicts", self._guarded(self._verdicts), methods=["GET"]),
+            Route(f"{PREFIX}/labels", self._guarded(self._label), methods=["POST"]),
+        ]
+
+    def _guarded(self, handler: Handler) -> Handler:
+        async def guarded(request: Request) -> Response:
+            try:
+                require_own_origin(request, loopback=self._loopback)
+                return await handler(request)
+            except Rejected as rejected:
+                return _refusal(rejected.status, rejected.error, rejected.problems)
+            except StoreUnavailable as error:
+                answer = _refusal(503, "store unavailable", [("", str(error))])
+                answer.headers["retry-after"] = str(error.retry_after_s)
+                return answer
+
+        return guarded
+
+    async def _sessions(self, request: Request) -> Response:
+        asked = query(request, SessionsAsked)
+        where = SessionFilter(
+            service=asked.service,
+            harness=asked.harness,
+            evaluator=asked.evaluator,
+            label=asked.label,
+            text=asked.text,
+            since_ns=_nanoseconds(asked.since),
+            limit=asked.limit,
+        )
+        return JSONResponse({"sessions": [_summary(one) for one in await self._store.sessions(where)]})
+
+    async def _session(self, request: Request) -> Response:
+        asked = query(request, SessionAsked)
+        closings = await self._store.session(request.path_params["id"], asked.tenant)
+        tenants = sorted({one.ref.tenant for one in closings})
+        if len(tenants) > 1:
+            raise Rejected(409, "ambiguous", ("tenant", f"several tenants have such a session: {', '.join(tenants)}"))
+        chosen = next((one for one in closings if asked.revision in {None, one.ref.revision}), None)
+        if chosen is None:
+            raise Rejected(404, "not found", ("revision" if closings else "id", "there is none like this"))
+        return JSONResponse(
+            {
+                "session": json.loads(CLOSED_SESSION.dump(chosen)),
+                "revisions": [one.ref.revision for one in closings],
+                "verdicts": await self._with_labels(await self._store.verdicts(chosen.ref)),
+            }
+        )
+
+    async def _verdicts(self, request: Request) -> Response:
+        asked = query(request, VerdictsAsked)
+        where = VerdictFilter(
+            session_id=asked.session,
+            evaluator=asked.evaluator,
+            label=asked.label,
+            passed=asked.passed,
+            labelled=asked.labelled,
+            since_ns=_nanoseconds(asked.since),
+            order=asked.order,
+            limit=asked.limit,
+        )
+        return JSONResponse({"verdicts": await self._with_labels(await self._store.find_verdicts(where))})
+
+    async def _label(self, request: Request) -> Response:
+        given = await body(request, LabelGiven)
+        judged = next(iter(await self._store.find_verdicts(VerdictFilter(id_prefix=given.verdict, limit=1))), None)
+        if judged is None:
+            raise Rejected(404, "not found", ("verdict", "there is no such verdict"))
+        evaluator = judged.verdict.evaluator
+        seen = await self._store.labels.known_labels(evaluator)
+        said = Said(given.agree, given.reason, given.author, given.label)
+        try:
+            label = label_of(judged, said, self._clock.now_ns(), self._scales.get(evaluator), seen)
+        except NotALabel as error:
+            raise Rejected(422, "invalid", (error.field, str(error))) from error
+        if not await self._store.labels.add(label):
+            raise Rejected(404, "not found", ("verdict", "there is no such verdict any more"))
+        return JSONResponse({"label": _label(label)}, status_code=201)
+
+    async def _with_labels(self, verdicts: Sequence[Judged]) -> list[dict[str, Any]]:
+        labels: dict[str, list[dict[str, Any]]] = {}
+        for label in await self._store.labels.of_verdicts([one.id for one in verdicts]):
+            labels.setdefault(label.verdict_id, []).append(_label(label))
+        return [{**json.loads(JUDGED.dump(one)), "labels": labels.get(one.id, [])} for one in verdicts]
+
+
+def _refusal(status: int, error: str, problems: Sequence[tuple[str, str]]) -> Response:
+    listed = [{"field": field, "message": message} for field, message in problems]
+    return JSONResponse({"error": error, "problems": listed}, status_code=status)
+
+
+def _summary(one: SessionSummary) -> dict[str, Any]:
+    found = {field.name: tame(getattr(one, field.name)) for field in fields(one)}
+    return {**found, "closed_at": _instant(one.closed_ns)}
+
+
+def _label(label: Label) -> dict[str, Any]:
+    return {**asdict(label), "at": _instant(label.at_ns)}
+
+
+def _instant(at_ns: int) -> str:
+    return datetime.fromtimestamp(at_ns / 1e9, UTC).isoformat(timespec="milliseconds")
+
+
+def _nanoseconds(instant: AwareDatetime | None) -> int | None:
+    return None if instant is None else int(instant.timestamp() * 1e9)
