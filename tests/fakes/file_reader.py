@@ -155,7 +155,7 @@ def refused_and_mixed() -> Kitchen:
     """A read is denied, one says in a successful result that it failed, one is mixed with other output."""
     rounds = [
         [
-            shell("sudo cat /root/skills/jam/SKILL.md", None, "command denied by policy"),
+            shell("sudo cat /srv/locked/skills/jam/SKILL.md", None, "command denied by policy"),
             Use("read_file", {"path": "/kitchen/skills/jelly/SKILL.md"}, "Error: File not found."),
         ],
         [shell("cat /kitchen/skills/jam/SKILL.md && scale", JAM + "scale: 0 g\n")],
