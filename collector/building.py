@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib.metadata import version
+from typing import TYPE_CHECKING
 
 from collector.asking import Asking
 from collector.calibrating import Calibrating
@@ -23,8 +24,10 @@ from collector.sessions.book import Policy, SessionBook
 from collector.sessions.routing import Marks, Router
 from collector.store.store import Store
 from judge.calibration import Minimum
-from judge.clients.anthropic import AnthropicJudge
 from judge.verdict import NotJudged
+
+if TYPE_CHECKING:  # a large library, imported where there is a judge to ask
+    from judge.clients.anthropic import AnthropicJudge
 
 JOURNAL_DIRECTORY = "journal"
 NO_JUDGE = NotJudged(

@@ -6,6 +6,7 @@ import os
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from collector.asking import Asking
 from collector.clock import Clock
@@ -20,14 +21,15 @@ from collector.metrics import Metrics
 from collector.store.store import Store
 from judge.breaker import Circuit, CircuitPolicy
 from judge.budget import Budget, Limit
-from judge.clients.anthropic import AnthropicJudge
-from judge.clients.anthropic_batches import AnthropicBatches
-from judge.clients.connections import AnthropicApi, Bedrock, Place, Vertex, connect
 from judge.concurrency import Concurrency, Pace
 from judge.prices import NANO
 from judge.question import Judge
 from judge.redaction import NOTHING, Redaction
 from judge.retry import RetryPolicy
+
+if TYPE_CHECKING:  # a large library: half of the time a start takes, and wanted only where there is a judge to ask
+    from judge.clients.anthropic import AnthropicJudge
+    from judge.clients.connections import Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,10 @@ def build_judge(settings: JudgeSettings) -> AnthropicJudge | None:
     place = _place(settings)
     if place is None:
         return None
+
+    from judge.clients.anthropic import AnthropicJudge
+    from judge.clients.connections import connect
+
     return AnthropicJudge(
         settings.model,
         settings.effort,
@@ -87,6 +93,9 @@ def build_asking(
     asking = Asking(store, turns, gate, keeping, terms, clock, metrics, only_high_risk=batches.enabled)
     if not batches.enabled:
         return AskingParts(asking, None)
+
+    from judge.clients.anthropic_batches import AnthropicBatches
+
     rules = BatchRules(batches.max_wait_seconds, batches.max_questions, batches.max_open, batches.poll_seconds)
     batching = Batching(
         store, AnthropicBatches(judge), gate, keeping, preparing, rules, clock, metrics, lambda: asking.in_flight
@@ -140,12 +149,17 @@ def _limits(limits: BudgetLimits, evaluator: str | None) -> Iterator[Limit]:
 
 
 def _place(settings: JudgeSettings) -> Place | None:
+    key = settings.api_key.get_secret_value() if settings.api_key else os.environ.get("ANTHROPIC_API_KEY", "")
+    if settings.provider == "anthropic" and not key:
+        return None
+
+    from judge.clients.connections import AnthropicApi, Bedrock, Vertex
+
     match settings.provider:
         case "bedrock" if bedrock := settings.bedrock:
-            key = bedrock.api_key.get_secret_value() if bedrock.api_key else None
-            return Bedrock(bedrock.region, key, bedrock.profile, settings.base_url)
+            own = bedrock.api_key.get_secret_value() if bedrock.api_key else None
+            return Bedrock(bedrock.region, own, bedrock.profile, settings.base_url)
         case "vertex" if vertex := settings.vertex:
             token = vertex.access_token.get_secret_value() if vertex.access_token else None
             return Vertex(vertex.project_id, vertex.region, token, settings.base_url)
-    key = settings.api_key.get_secret_value() if settings.api_key else os.environ.get("ANTHROPIC_API_KEY", "")
     return AnthropicApi(key, settings.base_url) if key else None

@@ -38,14 +38,16 @@ def run(config_file: ConfigFile = None) -> None:
 
     Data stay in ./data, or where data_dir says; a second server on the same data refuses to start.
     """
+    from collector.malloc import restart_with_settings
+
+    restart_with_settings(sys.argv[1:])  # before the large imports, which would otherwise be paid for twice
+
     from collector.app import AlreadyRunning, serve
     from collector.errors import StoreUnavailable
     from collector.logs import set_up_logs
-    from collector.malloc import restart_with_settings
 
     config = config_of(config_file)
     rules = rules_of(config, config_file)
-    restart_with_settings(sys.argv[1:])
     set_up_logs(config.log)
 
     def started(addresses: Addresses) -> None:
