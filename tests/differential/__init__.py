@@ -1,0 +1,1 @@
+"""What another reader of agent telemetry makes of our fixtures, and why that differs where it does."""
