@@ -66,6 +66,19 @@ def _calls(closed: ClosedSession) -> set[str | None]:
     return {call.call_id for call in closed.trajectory.tool_calls}
 
 
+def _assert_complete(server: Server, acknowledged: dict[str, set[str]]) -> None:
+    """Every acknowledged span of a session is in one closing of it, and no revision was judged twice."""
+    for name, calls in acknowledged.items():
+        assert len(calls) > 10
+
+        def complete(name: str = name, calls: set[str] = calls) -> bool:
+            return any(calls <= _calls(closed) for closed in server.closings(name))
+
+        wait_for(complete, f"every acknowledged span of {name} in one closing")
+        revisions = [closed.ref.revision for closed in server.closings(name)]
+        assert len(set(revisions)) == len(revisions)
+
+
 def test_every_acknowledged_span_is_judged_whenever_the_process_is_killed(tmp_path: Path) -> None:
     server = Server(tmp_path, sessions={"idle_seconds": 3})
     with server, Sender(server, sessions=4) as sender:
@@ -74,15 +87,17 @@ def test_every_acknowledged_span_is_judged_whenever_the_process_is_killed(tmp_pa
             server.kill()
             server.start()
     with server:
-        for name, acknowledged in sender.acknowledged.items():
-            assert len(acknowledged) > 10
+        _assert_complete(server, sender.acknowledged)
 
-            def complete(name: str = name, acknowledged: set[str] = acknowledged) -> bool:
-                return any(acknowledged <= _calls(closed) for closed in server.closings(name))
 
-            wait_for(complete, f"every acknowledged span of {name} in one closing")
-            revisions = [closed.ref.revision for closed in server.closings(name)]
-            assert len(set(revisions)) == len(revisions)
+def test_a_stop_loses_nothing_of_what_is_being_sent(tmp_path: Path) -> None:
+    server = Server(tmp_path, sessions={"idle_seconds": 3})
+    with server, Sender(server, sessions=2) as sender:
+        sender.wait_for_more(100, "acknowledged before the stop")
+        assert server.stop() == 0
+        server.start()
+    with server:
+        _assert_complete(server, sender.acknowledged)
 
 
 def test_a_kill_between_closing_and_judging_judges_once(tmp_path: Path) -> None:

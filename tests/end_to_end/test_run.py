@@ -74,14 +74,6 @@ def test_a_graceful_stop_ends_with_0_and_loses_nothing(tmp_path: Path) -> None:
             assert len(server.closings(f"chat-{number}")) == 1
 
 
-def test_a_stop_waits_for_what_is_being_sent(tmp_path: Path) -> None:
-    with Server(tmp_path) as server, server.exporting() as export:
-        export(conversation("chat-1"))
-        assert server.stop() == 0
-        with pytest.raises(grpc.RpcError):
-            export(conversation("chat-2"))
-
-
 def test_malformed_bytes_are_refused_counted_and_harm_nobody(tmp_path: Path) -> None:
     with Server(tmp_path) as server:
         for garbage in (b"garbage", conversation("chat-1") + b"\x0a\x7f", b"\x1f\x8bnot gzip"):
