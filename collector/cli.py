@@ -7,12 +7,16 @@ from typing import Annotated
 
 import typer
 
+from collector.commands.baseline import baseline_app
 from collector.commands.demo import demo
+from collector.commands.diff import diff
+from collector.commands.gate import gate
 from collector.commands.inspect import inspect
 from collector.commands.replay import replay
 from collector.commands.run import check_config, config_schema, run
 from collector.commands.sessions import sessions
 from collector.commands.show import show
+from collector.commands.suite import suite_app
 
 app = typer.Typer(
     name="spanjudge",
@@ -31,6 +35,10 @@ app.command()(replay)
 app.command()(sessions)
 app.command()(show)
 app.command()(inspect)
+app.add_typer(suite_app, name="suite")
+app.add_typer(baseline_app, name="baseline")
+app.command()(diff)
+app.command()(gate)
 
 
 def _version(wanted: bool) -> None:

@@ -61,7 +61,7 @@ def sessions(
         evaluator=evaluator,
         label=label,
         text=text,
-        since_ns=None if since is None else SystemClock().now_ns() - _nanoseconds(since),
+        since_ns=None if since is None else SystemClock().now_ns() - nanoseconds(since),
         limit=limit,
     )
 
@@ -124,7 +124,8 @@ def _number(count: int, style: str) -> Text:
     return Text(str(count) if count else "·", style if count else "dim")
 
 
-def _nanoseconds(since: str) -> int:
+def nanoseconds(since: str) -> int:
+    """Of `30m`, `12h`, `7d`. Exits with 1 for anything else."""
     match = _DURATION.fullmatch(since.strip())
     if match is None:
         raise fail(f"--since {since!r} is no duration; write a number and s, m, h or d: 30m, 12h, 7d")

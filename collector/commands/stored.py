@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import difflib
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from collector.app import STORE_FILE
 from collector.commands.files import config_of, fail
@@ -13,6 +16,7 @@ from collector.errors import StoreUnavailable
 from collector.store.sqlite import SqliteStore
 from collector.store.store import ClosedSession, SessionFilter, SessionSummary, Store
 
+_T = TypeVar("_T")
 _NEAR = 5
 _SEARCHED = 500
 
@@ -38,6 +42,21 @@ def open_store(config_file: Path | None, data_dir: Path | None) -> SqliteStore:
         return SqliteStore.open(path, read_only=True)
     except StoreUnavailable as error:
         raise fail(str(error)) from error
+
+
+def run_with(store: SqliteStore | None, work: Callable[[], Awaitable[_T]]) -> _T:
+    """Do the work and close the store, if there is one. Exits with 1 when the store is not to be had."""
+
+    async def run() -> _T:
+        try:
+            return await work()
+        except StoreUnavailable as error:
+            raise fail(str(error)) from error
+        finally:
+            if store is not None:
+                await store.close()
+
+    return asyncio.run(run())
 
 
 async def choose(store: Store, wanted: str, tenant: str | None, revision: int | None) -> Chosen:

@@ -1,0 +1,193 @@
+"""`spanjudge baseline`, `spanjudge diff` and `spanjudge gate`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import Result
+
+from tests.collector.commands.desk_recordings import GOOD, SERVICE, record, spanjudge, suite_file
+from tests.collector.commands.test_suite import store
+
+
+class Desk:
+    """A directory with a suite, recordings `old` and `new`, and a store."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.suite = suite_file(directory)
+        self.data = directory / "data"
+
+    def record(self, kind: str, count: int, tools: tuple[str, ...] = GOOD, first: int = 0) -> None:
+        for number in range(first, first + count):
+            record(self.directory / kind, f"{kind}-{number}", tools)
+
+    def save(self, name: str = "v1", *more: str) -> Result:
+        return self.run("baseline", "save", name, self.directory / "old", "--suite", self.suite, *more)
+
+    def diff(self, *more: str | Path) -> Result:
+        return self.run("diff", self.directory / "new", "--suite", self.suite, *more)
+
+    def gate(self, *more: str | Path) -> Result:
+        return self.run("gate", self.directory / "new", "--suite", self.suite, *more)
+
+    def run(self, *arguments: str | Path) -> Result:
+        return spanjudge(*arguments, "--data-dir", self.data)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    made = Desk(tmp_path)
+    made.record("old", 2)
+    return made
+
+
+def test_a_baseline_is_saved_from_recordings_listed_and_shown(desk: Desk) -> None:
+    shown = desk.save()
+    assert shown.exit_code == 0, shown.output
+    assert f"saved v1: 2 sessions of {SERVICE}, version 12" in shown.stdout
+    (listed,) = json.loads(desk.run("baseline", "list", "--json").stdout)["baselines"]
+    assert (listed["name"], listed["sessions"], listed["promoted_ns"]) == ("v1", 2, None)
+    about = json.loads(desk.run("baseline", "show", "v1", "--json").stdout)
+    assert about["rates"]["required_steps"] == {"passed": 2, "failed": 0}
+    assert about["session_ids"] == ["old-0", "old-1"]
+    assert "2 of 2 sessions passed" in desk.run("baseline", "show", "v1").stdout
+
+
+def test_the_one_promoted_last_is_current(desk: Desk) -> None:
+    desk.save("v1", "--promote")
+    desk.save("v2")
+    assert "v1 " in current(desk)
+    assert desk.run("baseline", "promote", "v2").exit_code == 0
+    assert "v2 " in current(desk)
+
+
+def current(desk: Desk) -> str:
+    lines = desk.run("baseline", "list").stdout.splitlines()
+    (line,) = [line for line in lines if "since" in line]
+    return line
+
+
+def test_a_taken_name_is_refused_until_it_is_deleted(desk: Desk) -> None:
+    desk.save()
+    again = desk.save()
+    assert again.exit_code == 2
+    assert "there is a baseline v1 already" in again.stderr
+    assert desk.run("baseline", "delete", "v1").exit_code == 0
+    assert desk.save().exit_code == 0
+
+
+@pytest.mark.parametrize("action", ["show", "promote", "delete"])
+def test_a_baseline_that_there_is_not_is_bad_input(desk: Desk, action: str) -> None:
+    desk.save()
+    shown = desk.run("baseline", action, "v9")
+    assert shown.exit_code == 2
+    assert "there is no baseline v9; there are: v1" in shown.stderr
+
+
+def test_nothing_is_saved_of_a_damaged_recording(desk: Desk) -> None:
+    (desk.directory / "old" / "traces-9.bin").write_bytes(b"\xff\xff not a request")
+    assert desk.save().exit_code == 2
+    assert desk.run("baseline", "list").exit_code == 2, "there is no store yet"
+
+
+def test_a_baseline_of_stored_sessions_keeps_the_verdicts_they_have(desk: Desk) -> None:
+    data = store(desk.directory, verdicts=True)
+    saved = spanjudge("baseline", "save", "v1", "--stored", "--service", "desk", "--data-dir", data)
+    assert saved.exit_code == 0, saved.output
+    about = json.loads(spanjudge("baseline", "show", "v1", "--json", "--data-dir", data).stdout)
+    assert about["rates"] == {"goal_completion": {"passed": 0, "failed": 1}}
+
+
+def test_the_same_trajectories_differ_in_nothing(desk: Desk) -> None:
+    desk.save("v1", "--promote")
+    desk.record("new", 2)
+    shown = desk.diff()
+    assert shown.exit_code == 0, shown.output
+    assert "0 of 2 pairs are worse than in baseline v1" in shown.stdout
+
+
+def test_another_trajectory_is_a_regression_though_the_answer_passes(desk: Desk) -> None:
+    desk.save("v1", "--promote")
+    desk.record("new", 1, ("find_order", "ask_boss", "pay_back"))
+    shown = desk.diff("--json")
+    assert shown.exit_code == 1
+    document = json.loads(shown.stdout)
+    (pair,) = document["pairs"]
+    assert [one["kind"] for one in pair["differences"] if one["regression"]] == [
+        "tool_added",
+        "step_delta",
+        "step_delta",
+    ]
+    assert pair["differences"][0]["text"] == "calls ask_boss as call 2, which the baseline does not"
+    assert document["only_in_baseline"] == ["old-1"]
+
+
+def test_the_same_calls_in_another_order_are_a_regression(desk: Desk) -> None:
+    desk.save("v1", "--promote")
+    desk.record("new", 1, ("pay_back", "find_order"))
+    shown = desk.diff()
+    assert shown.exit_code == 1
+    assert "tool_reordered" in shown.stdout
+
+
+def test_sessions_without_a_counterpart_are_bad_input(desk: Desk) -> None:
+    desk.save("v1", "--promote")
+    record(desk.directory / "new", "other", task="Something else")
+    suite_file(desk.directory, (desk.suite.read_text().partition("  - id: careful")[0]))
+    shown = desk.diff()
+    assert shown.exit_code == 2
+    assert "no session has a counterpart" in shown.stderr
+
+
+def test_a_gate_with_too_few_sessions_exits_with_3_and_says_so(desk: Desk) -> None:
+    desk.save("v1", "--promote")
+    desk.record("new", 2)
+    shown = desk.gate()
+    assert shown.exit_code == 3, shown.output
+    assert "not enough data" in shown.stdout
+
+
+def test_a_gate_that_nothing_fell_through_exits_with_0(desk: Desk) -> None:
+    desk.save("v1", "--promote")
+    desk.record("new", 2)
+    assert desk.gate("--min-sample", "2").exit_code == 0
+
+
+def test_a_fall_beyond_chance_exits_with_1_and_names_the_test(desk: Desk) -> None:
+    desk.record("old", 8, first=2)
+    desk.save("v1", "--promote")
+    desk.record("new", 8, ("find_order",))
+    shown = desk.gate("--min-sample", "5", "--json")
+    assert shown.exit_code == 1
+    gate = json.loads(shown.stdout)["gates"][0]
+    assert (gate["name"], gate["status"]) == ("baseline", "failed")
+    assert "Fisher's exact test" in gate["explanation"]
+
+
+def test_one_forbidden_event_exits_with_1_whatever_the_rates(desk: Desk) -> None:
+    desk.save("v1", "--promote")
+    desk.record("new", 2)
+    desk.record("new", 1, (*GOOD, "delete_order"), first=2)
+    shown = desk.gate("--min-sample", "1")
+    assert shown.exit_code == 1
+    assert "FAIL  forbidden_events: forbidden in 1 of 3" in shown.stdout
+
+
+def test_without_a_current_baseline_it_says_how_to_get_one(desk: Desk) -> None:
+    desk.save()
+    desk.record("new", 1)
+    shown = desk.gate()
+    assert shown.exit_code == 2
+    assert "spanjudge baseline promote" in shown.stderr
+    assert desk.gate("--baseline", "v1").exit_code == 3
+
+
+def test_suite_run_can_hold_against_a_baseline_too(desk: Desk) -> None:
+    desk.save("v1", "--promote")
+    desk.record("new", 1)
+    shown = desk.run("suite", "run", desk.directory / "new", "--suite", desk.suite, "--baseline", "v1")
+    assert shown.exit_code == 1
+    assert "open  baseline: not enough data" in shown.stdout
