@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import struct
 import threading
 from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -22,8 +23,12 @@ from collector.journal.rows import FIRST_ROW, NO_ROW, Row, RowKey, RowType, deco
 _SLACK = 512 * 1024 * 1024  # room in the map above a segment's size for the commit that crosses it
 
 
+_UNREADABLE = (lmdb.CorruptedError, lmdb.PageNotFoundError, struct.error, ValueError)
+"""What reading damaged pages, or rows of a later version, ends in."""
+
+
 class MissingRow(Exception):
-    """A row that should be in the journal is not; the argument is its number."""
+    """A row that should be in the journal is not, or cannot be read any more; the argument is its number."""
 
 
 @dataclass(slots=True)
@@ -105,7 +110,17 @@ class Segments:
     def _open(self, path: Path, first_row: int, opened_ms: int) -> Segment:
         map_size = self._segment_bytes + max(_SLACK, self._segment_bytes)
         environment = lmdb.open(str(path), map_size=map_size, max_readers=510, metasync=True, sync=True)
+        # Pages behind the end of the file are mapped all the same, and reading one ends the process by SIGBUS.
+        wanted = (environment.info()["last_pgno"] + 1) * environment.stat()["psize"]
+        found = (path / "data.mdb").stat().st_size
+        if environment.stat()["entries"] and found < wanted:
+            environment.close()
+            raise OSError(f"{path} was cut short: {found} bytes of {wanted}; {self._remedy}")
         return Segment(path, environment, first_row, opened_ms)
+
+    @property
+    def _remedy(self) -> str:
+        return f"move {self._directory} away to start without the sessions in it"
 
     def start(self, first_row: int, now_ms: int) -> None:
         """Begin a new segment, whose rows start at `first_row`."""
@@ -153,6 +168,8 @@ class Segments:
                 if self._closed:
                     raise StoreUnavailable(f"the journal in {self._directory} is closed")
                 return self._chain(last_row)
+        except _UNREADABLE as error:  # will not get better: not to be tried again, as the rest is
+            raise MissingRow(last_row) from error
         except lmdb.Error as error:
             raise StoreUnavailable(f"the journal in {self._directory} cannot be read: {error}") from error
 
@@ -181,18 +198,32 @@ class Segments:
         return rows
 
     def entries(self, wanted: Container[RowType]) -> Iterator[tuple[RowKey, bytes]]:
-        """Every row's key in order, with its value where its type is wanted and b"" elsewhere (it is not read then)."""
+        """Every row's key in order, with its value where its type is wanted and b"" elsewhere (it is not read then).
+
+        Raises `StoreUnavailable`, as `last_row`, when the journal is damaged or of a later version.
+        """
         for segment in self._segments:
-            with segment.environment.begin() as transaction:
+            with self._read_whole(segment) as transaction:
                 cursor = transaction.cursor()
                 for raw in cursor.iternext(keys=True, values=False):
                     key = decode_key(raw)
                     yield key, cursor.value() if key.type in wanted else b""
 
+    @contextmanager
+    def _read_whole(self, segment: Segment) -> Iterator[lmdb.Transaction]:
+        try:
+            with segment.environment.begin() as transaction:
+                yield transaction
+        except (lmdb.Error, *_UNREADABLE) as error:
+            raise StoreUnavailable(
+                f"the journal in {segment.path} cannot be read, it is damaged or of a later version ({error}); "
+                f"{self._remedy}"
+            ) from error
+
     def last_row(self) -> int:
         """The number of the newest row, `FIRST_ROW - 1` in an empty journal."""
         for segment in reversed(self._segments):
-            with segment.environment.begin() as transaction:
+            with self._read_whole(segment) as transaction:
                 cursor = transaction.cursor()
                 if cursor.last():
                     return decode_key(cursor.key()).row

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import lmdb
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from collector.errors import StoreUnavailable
 from collector.journal.rows import NO_ROW, RowType
@@ -196,3 +201,58 @@ def test_other_files_in_the_directory_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "lost+found").mkdir()
     (tmp_path / "notes.txt").write_text("mine")
     assert Segments(tmp_path, SEGMENT_BYTES).last_row() == 0
+
+
+def _data(directory: Path) -> Path:
+    return directory / f"{1:020d}" / "data.mdb"
+
+
+@pytest.mark.parametrize("share", [0.9, 0.5, 0.1])
+def test_a_file_that_was_cut_short_is_told_before_it_is_read(tmp_path: Path, share: float) -> None:
+    segments = Segments(tmp_path, SEGMENT_BYTES)
+    segments.start(1, 0)
+    segments.append([row(number, number - 1, content=b"x" * 5000) for number in range(1, 50)])
+    segments.close()
+    size = _data(tmp_path).stat().st_size
+    os.truncate(_data(tmp_path), int(size * share))
+    with pytest.raises(StoreUnavailable, match=r"cut short.*move .* away"):
+        Segments(tmp_path, SEGMENT_BYTES)
+
+
+@given(sizes=st.lists(st.integers(0, 20_000), min_size=1, max_size=20))
+@settings(max_examples=20, deadline=None)
+def test_a_whole_file_is_never_taken_for_one_cut_short(sizes: list[int]) -> None:
+    with TemporaryDirectory() as directory:
+        segments = Segments(Path(directory), SEGMENT_BYTES)
+        segments.start(1, 0)
+        for number, size in enumerate(sizes, start=1):
+            segments.append([row(number, number - 1, content=b"x" * size)])
+        segments.close()
+        assert Segments(Path(directory), SEGMENT_BYTES).last_row() == len(sizes)
+
+
+def _harm_pages(directory: Path) -> None:
+    with _data(directory).open("r+b") as file:
+        file.seek(2 * 4096)
+        file.write(b"\xff" * (_data(directory).stat().st_size - 2 * 4096))
+
+
+def _add_row_of_later_version(directory: Path) -> None:
+    with lmdb.open(str(directory / f"{1:020d}"), map_size=SEGMENT_BYTES * 10) as later, later.begin(write=True) as put:
+        put.put((100).to_bytes(8, "big") + bytes(60), b"")
+
+
+@pytest.mark.parametrize("harm", [_harm_pages, _add_row_of_later_version])
+def test_a_journal_that_cannot_be_read_says_so_and_what_to_do(tmp_path: Path, harm: Callable[[Path], None]) -> None:
+    _three_files(tmp_path).close()
+    harm(tmp_path)
+    segments = Segments(tmp_path, SEGMENT_BYTES)
+    with pytest.raises(StoreUnavailable, match=r"damaged or of a later version.*move .* away"):
+        list(segments.entries((RowType.TELEMETRY,)))
+
+
+def test_a_damaged_page_is_a_missing_row_for_its_session_and_nothing_to_wait_for(tmp_path: Path) -> None:
+    _three_files(tmp_path).close()
+    _harm_pages(tmp_path)
+    with pytest.raises(MissingRow):
+        Segments(tmp_path, SEGMENT_BYTES).chain(6)
