@@ -8,10 +8,13 @@ from typing import Annotated
 import typer
 
 from collector.commands.baseline import baseline_app
+from collector.commands.calibrate import calibrate
 from collector.commands.demo import demo
 from collector.commands.diff import diff
+from collector.commands.explain import explain
 from collector.commands.gate import gate
 from collector.commands.inspect import inspect
+from collector.commands.label import label
 from collector.commands.replay import replay
 from collector.commands.run import check_config, config_schema, run
 from collector.commands.sessions import sessions
@@ -34,6 +37,9 @@ app.command()(demo)
 app.command()(replay)
 app.command()(sessions)
 app.command()(show)
+app.command()(explain)
+app.command()(label)
+app.command()(calibrate)
 app.command()(inspect)
 app.add_typer(suite_app, name="suite")
 app.add_typer(baseline_app, name="baseline")

@@ -71,6 +71,16 @@ def test_sensitivity_and_specificity_are_weighted_back_to_all_verdicts() -> None
     assert math.isclose(sensitivity.low, 0.79, abs_tol=0.0075), "a Wald interval there, Wilson's here"
 
 
+def test_the_worked_example_of_the_documents() -> None:
+    found = accuracy(Confusion(true_pass=45, false_pass=5, false_fail=10, true_fail=40), passed=800, failed=200)
+    sensitivity, specificity = number(found.sensitivity), number(found.specificity)
+    assert number(found.agreement).value == 0.85
+    assert math.isclose(sensitivity.value, 720 / 760)
+    assert math.isclose(specificity.value, 160 / 240)
+    rate = (0.8 + specificity.value - 1) / (sensitivity.value + specificity.value - 1)
+    assert math.isclose(rate, 0.76)
+
+
 def test_when_every_verdict_is_labelled_the_intervals_are_those_of_plain_shares() -> None:
     found = accuracy(Confusion(40, 3, 7, 20), 43, 27)
     assert found.sensitivity == share(40, 47)

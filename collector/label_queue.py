@@ -1,0 +1,49 @@
+"""Which verdict a person should look at next."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from collector.store.labels import Yardstick
+from collector.store.store import Store, VerdictFilter
+from judge.verdict import Judged
+
+
+async def next_to_label(store: Store, evaluator: str, skipped: Collection[str] = ()) -> Judged | None:
+    """One that nobody has labelled, of the evaluator as it judged last: from the side, passed or failed, with fewer
+    labels, and on that side by chance. None when all are labelled or skipped.
+
+    Failures are rare, and a plain sample would hardly hold any; accuracy is weighted back (`judge.calibration`).
+    """
+    yardstick = await _newest(store, evaluator)
+    if yardstick is None:
+        return None
+    given = [one for one in await store.labels.given(evaluator) if one.yardstick == yardstick]
+    labels = {side: len({one.label.verdict_id for one in given if one.passed == side}) for side in (True, False)}
+    for side in sorted(labels, key=lambda side: labels[side]):
+        where = VerdictFilter(
+            evaluator=evaluator,
+            evaluator_version=yardstick.version,
+            judge_model=yardstick.model,
+            passed=side,
+            labelled=False,
+            newest_closing=True,
+            order="by_chance",
+            limit=len(skipped) + 1,
+        )
+        for judged in await store.find_verdicts(where):
+            if judged.id not in skipped:
+                return judged
+    return None
+
+
+async def _newest(store: Store, evaluator: str) -> Yardstick | None:
+    found = [
+        judged
+        for side in (True, False)
+        for judged in await store.find_verdicts(VerdictFilter(evaluator=evaluator, passed=side, limit=1))
+    ]
+    if not found:
+        return None
+    verdict = max(found, key=lambda judged: judged.judged_ns).verdict
+    return Yardstick(verdict.evaluator, verdict.evaluator_version, verdict.judge_model, verdict.prompt_version)
