@@ -89,6 +89,7 @@ class App:
         if parts.batching is not None:
             self._run("sending batches", parts.batching.run())
         self._run("working out pass rates", parts.calibrating.run())
+        self._run("comparing with baselines", parts.baseline_watch.run())
         if parts.exporting is not None:
             self._exporting_task = self._run("exporting verdicts", parts.exporting.run(self._stop_exporting))
         try:

@@ -7,6 +7,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from collector.asking import Asking
+from collector.baseline_watch import BaselineWatch
 from collector.calibrating import Calibrating
 from collector.clock import Clock
 from collector.closing import Closing
@@ -51,6 +52,7 @@ class Parts:
     exporter: OtlpExporter | None
     exporting: Exporting | None
     calibrating: Calibrating
+    baseline_watch: BaselineWatch
 
 
 def build(config: Config, rules: Rules, store: Store, clock: Clock, metrics: Metrics) -> Parts:
@@ -98,7 +100,10 @@ def build(config: Config, rules: Rules, store: Store, clock: Clock, metrics: Met
     ingest = Ingest(book, Router(book, _marks(config)), journal, limits, clock, metrics, judging.add)
     closing = Closing(book, journal, judging, clock, metrics)
     calibrating = _calibrating(config, store, clock, metrics)
-    return Parts(book, journal, ingest, closing, judging, judge, asking, batching, exporter, exporting, calibrating)
+    watch = BaselineWatch(store, clock, metrics, hours=config.gates.live_hours)
+    return Parts(
+        book, journal, ingest, closing, judging, judge, asking, batching, exporter, exporting, calibrating, watch
+    )
 
 
 def _policy(config: Config) -> Policy:

@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias, get_args
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
 from prometheus_client.metrics import disable_created_metrics
 
+from collector.baseline_metrics import BaselineMetrics
 from collector.judge_metrics import JudgeMetrics
 from collector.metric_labels import (
     EXEMPLAR_CHARACTERS,
@@ -257,6 +258,7 @@ class Metrics:
             "verdict_lag_seconds", "From the closing of a session to its verdicts being durable", LAG_SECONDS
         )
         self.rates = RateMetrics(self._gauge, self._labels.bound, self._rate_series.fits)
+        self.baselines = BaselineMetrics(self._gauge, self._labels.bound, self._rate_series.fits)
 
     def _declare_judge(self) -> None:
         self._judge_requests = self._counter("judge_requests_total", "Requests to a judge model", "model", "outcome")
