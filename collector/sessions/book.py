@@ -14,11 +14,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from collector.journal.rows import FIRST_ROW, NO_ROW, Row, RowKey, RowType, closing, names, split_closing, split_names
+from collector.journal.rows import FIRST_ROW, NO_ROW, Row, RowKey, RowType, closing, names
 from collector.sessions.hot import SAMPLED_OUT, Hot, HotTraces
 from collector.sessions.index import Ref, SessionIndex, State
 from collector.sessions.keys import Digest, Kind, Owner, kept
 from collector.sessions.links import TraceKey, TraceLinks, parked_owner
+from collector.sessions.recovery import recover
 from collector.sessions.wheel import Wheel
 
 _MOST_REVISIONS = 2**16 - 1  # as many as the journal has room for
@@ -67,13 +68,14 @@ class Discarded:
 class SessionBook:
     def __init__(self, policy: Policy, now_ms: int) -> None:
         self.policy = policy
-        self._clear(now_ms, next_row=FIRST_ROW)
+        index = SessionIndex()
+        self._begin(index, TraceLinks(index), now_ms, next_row=FIRST_ROW)
 
-    def _clear(self, now_ms: int, next_row: int) -> None:
-        self.index = SessionIndex()
+    def _begin(self, index: SessionIndex, links: TraceLinks, now_ms: int, next_row: int) -> None:
+        self.index = index
         self.hot = HotTraces(now_ms)
-        self._links = TraceLinks(self.index)
-        self._parking = self._links.parking
+        self._links = links
+        self._parking = links.parking
         self._wheel = Wheel(now_ms)
         self._outside: list[TraceKey] = []
         self._next_row = next_row
@@ -222,8 +224,7 @@ class SessionBook:
         if self.full(slot):
             return
         self.index.last_ms[slot] = now_ms
-        if self.index.state[slot] != State.OPEN:
-            self._reopen(slot, now_ms)
+        if self.index.reopen(slot, now_ms):
             self._file(slot, self._due_ms(slot))
 
     # -- time ---------------------------------------------------------------------------------------------------
@@ -281,17 +282,11 @@ class SessionBook:
         if (discarded := self._unwanted(slot)) is not None:
             self._forget(slot, now_ms)
             return discarded
-        index.revision[slot] += 1
-        index.set_state(slot, State.CLOSED)
-        index.closed_ms[slot] = now_ms
-        self._begin_anew(slot)
-        value = closing(index.revision[slot], self.policy.rate, reason)
+        revision = index.revision[slot] + 1
+        index.close(slot, revision, now_ms)
+        value = closing(revision, self.policy.rate, reason)
         row = self._row(slot, RowType.CLOSED, (value,), len(value), now_ms)
-        return self.claim(slot, index.revision[slot], reason, now_ms, self.policy.rate, row)
-
-    def _begin_anew(self, slot: int) -> None:
-        """The end marker before a closing does not speak for what comes after it."""
-        self.index.ended_ms[slot] = 0
+        return self._claim(slot, revision, reason, now_ms, self.policy.rate, row)
 
     def _unwanted(self, slot: int) -> Discarded | None:
         index = self.index
@@ -304,7 +299,7 @@ class SessionBook:
         empty = not index.items[slot] and not index.revision[slot] and not self._parking.traces(slot)
         return Discarded("empty") if empty else None
 
-    def claim(self, slot: int, revision: int, reason: str, closed_ms: int, probability: float, upto: int) -> Claim:
+    def _claim(self, slot: int, revision: int, reason: str, closed_ms: int, probability: float, upto: int) -> Claim:
         """What is to be judged in this closing, whose CLOSED row has the number `upto`."""
         others = {
             self.index.last_row[reader]
@@ -334,8 +329,7 @@ class SessionBook:
         if slot is None:
             return
         self._row(slot, RowType.DONE, (), 0, now_ms, flags=revision)
-        if self.index.state[slot] == State.CLOSED and self.index.revision[slot] == revision:
-            self.index.set_state(slot, State.LINGERING)
+        if self.index.judged(slot, revision):
             self._file(slot, self._due_ms(slot))
 
     def _forget(self, slot: int, now_ms: int) -> None:
@@ -352,74 +346,14 @@ class SessionBook:
 
         Idle times start anew, for senders may have been waiting for us. Returns the closings still to be judged.
         """
-        self._clear(now_ms, last_row + 1)
-        links: dict[Digest, list[tuple[TraceKey, bool]]] = {}
-        undone: dict[Digest, dict[int, tuple[str, int, float, int]]] = {}
-        closed_by: dict[int, int] = {}
-        for key, value in rows:
-            match key.type:
-                case RowType.TELEMETRY:
-                    slot = self._recovered(key)
-                    self._reopen(slot, key.at_ms)
-                    self.index.append(slot, key.row, key.items, key.size, key.at_ms)
-                case RowType.LINK:
-                    slot = self._recovered(key)
-                    self.index.first_row[slot] = min(self.index.first_row[slot], key.row)
-                    trace, _ = split_names(value, Kind.TRACE)
-                    of_trace = (trace.tenant, bytes.fromhex(trace.name))
-                    links.setdefault(key.digest, []).append((of_trace, bool(key.flags)))
-                case RowType.ENDED:
-                    self.index.ended_ms[self._recovered(key)] = key.at_ms
-                case RowType.CLOSED:
-                    slot = self._recovered(key)
-                    revision, probability, reason = split_closing(value)
-                    self.index.revision[slot], self.index.closed_ms[slot] = revision, key.at_ms
-                    self.index.set_state(slot, State.CLOSED)
-                    self._begin_anew(slot)
-                    closed_by[slot] = key.row
-                    undone.setdefault(key.digest, {})[revision] = (reason, key.at_ms, probability, key.row)
-                case RowType.DONE:
-                    slot = self._recovered(key)
-                    undone.get(key.digest, {}).pop(key.flags, None)
-                    if self.index.state[slot] == State.CLOSED and self.index.revision[slot] == key.flags:
-                        self.index.set_state(slot, State.LINGERING)
-                case RowType.FORGOTTEN:
-                    links.pop(key.digest, None)
-                    undone.pop(key.digest, None)
-                    if (gone := self.index.find(key.digest)) is not None:
-                        self.index.free(gone)
-        self._links.restore(links)
-        self._reopen_readers(closed_by, now_ms)
+        recovered = recover(rows, now_ms)
+        self._begin(recovered.index, recovered.links, now_ms, last_row + 1)
         for slot in self.index.slots():
-            if self.index.state[slot] == State.OPEN:
-                self.index.last_ms[slot] = now_ms
             self._file(slot, self._due_ms(slot))
-        return self._claims(undone)
-
-    def _reopen(self, slot: int, now_ms: int) -> None:
-        if self.index.state[slot] != State.OPEN:
-            self.index.set_state(slot, State.OPEN)
-            self.index.first_ms[slot] = now_ms
-
-    def _reopen_readers(self, closed_by: dict[int, int], now_ms: int) -> None:
-        """Telemetry in a trace's rows, behind the closing of a session that reads them, has opened it again."""
-        for slot, row in closed_by.items():
-            newest = max((self.index.last_row[trace] for trace in self._parking.traces(slot)), default=NO_ROW)
-            if self.index.state[slot] != State.FREE and newest > row:
-                self._reopen(slot, now_ms)
-
-    def _recovered(self, key: RowKey) -> int:
-        slot = self.index.find(key.digest)
-        return self.index.add(key.digest, key.kind, key.at_ms) if slot is None else slot
-
-    def _claims(self, undone: dict[Digest, dict[int, tuple[str, int, float, int]]]) -> list[Claim]:
-        claims = [
-            self.claim(slot, revision, reason, closed_ms, probability, row)
-            for digest, closings in undone.items()
-            if (slot := self.index.find(digest)) is not None
-            for revision, (reason, closed_ms, probability, row) in closings.items()
+        return [
+            self._claim(slot, left.revision, left.reason, left.closed_ms, left.probability, left.upto)
+            for slot, left in recovered.unjudged
         ]
-        return sorted(claims, key=lambda claim: claim.upto)
 
     # -- figures ------------------------------------------------------------------------------------------------
 

@@ -101,6 +101,28 @@ class SessionIndex:
         self._open[kind] += (state == State.OPEN) - (self.state[slot] == State.OPEN)
         self.state[slot] = state
 
+    def reopen(self, slot: int, now_ms: int) -> bool:
+        """Telemetry has come. Returns whether that is a new beginning."""
+        if self.state[slot] == State.OPEN:
+            return False
+        self.set_state(slot, State.OPEN)
+        self.first_ms[slot] = now_ms
+        return True
+
+    def close(self, slot: int, revision: int, now_ms: int) -> None:
+        """Closed, and waiting for the verdicts of this revision. The end marker before it does not speak for what
+        comes after; the size does, for every revision reads all that came before it."""
+        self.revision[slot], self.closed_ms[slot] = revision, now_ms
+        self.set_state(slot, State.CLOSED)
+        self.ended_ms[slot] = 0
+
+    def judged(self, slot: int, revision: int) -> bool:
+        """The verdicts of this revision are there. False when the session has gone on since."""
+        if self.state[slot] != State.CLOSED or self.revision[slot] != revision:
+            return False
+        self.set_state(slot, State.LINGERING)
+        return True
+
     def open(self, kind: Kind) -> int:
         """How many of this kind are open."""
         return self._open[kind]
