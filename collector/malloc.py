@@ -24,4 +24,5 @@ def restart_with_settings(arguments: list[str]) -> None:
     if sys.platform != "linux" or os.environ.get(_DONE):
         return
     environment = {**SETTINGS, **os.environ, _DONE: "1"}
-    os.execve(sys.executable, [sys.executable, "-m", "collector", *arguments], environment)  # noqa: S606
+    # -P: else a `collector` in the current directory, a common name, would be started instead of us.
+    os.execve(sys.executable, [sys.executable, "-P", "-m", "collector", *arguments], environment)  # noqa: S606

@@ -26,7 +26,7 @@ from collector.store.store import ClosedSession
 from judge.verdict import Judged
 
 _Found = TypeVar("_Found")
-_SPANJUDGE = Path(sys.executable).parent / "spanjudge"
+SPANJUDGE = Path(sys.executable).parent / "spanjudge"
 
 QUICK: Mapping[str, Any] = {"idle_seconds": 1, "settle_seconds": 0, "late_window_seconds": 600}
 """Sessions that close as soon as it can be told that they are over."""
@@ -87,7 +87,7 @@ class Server:
         without_key = {name: value for name, value in os.environ.items() if not name.startswith("ANTHROPIC_")}
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [str(_SPANJUDGE), "run", "-c", str(file)],
+                [str(SPANJUDGE), "run", "-c", str(file)],
                 stdout=log,
                 stderr=log,
                 env={**without_key, "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1", **self.environment},

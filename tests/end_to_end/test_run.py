@@ -11,7 +11,7 @@ import pytest
 
 from judge.verdict import NotJudged, Score
 from tests.end_to_end.agents import chat_span, conversation, request, tool_span
-from tests.end_to_end.server import Server, wait_for
+from tests.end_to_end.server import SPANJUDGE, Server, wait_for
 
 
 def _fails(server: Server) -> str:
@@ -124,6 +124,14 @@ def test_a_second_server_on_the_same_data_is_told(tmp_path: Path) -> None:
         assert "Traceback" not in said
 
 
+def test_another_module_of_our_name_in_the_current_directory_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "collector.py").write_text("raise SystemExit('somebody else')")
+    command = [str(SPANJUDGE), "run", "-c", "absent.yaml"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert "absent.yaml" in done.stderr
+    assert "somebody else" not in done.stderr
+
+
 def test_a_second_signal_ends_a_stop_that_takes_too_long(tmp_path: Path) -> None:
     """The exporter's endpoint does not answer, so the stop would take its whole deadline."""
     export = {"otlp": {"endpoint": "http://127.0.0.1:9", "retry_max_seconds": 1}}
@@ -147,7 +155,5 @@ def test_a_stop_keeps_to_its_deadline_when_the_exporter_is_away(tmp_path: Path) 
 
 
 def test_help_is_printed_quickly_and_without_a_server(tmp_path: Path) -> None:
-    from tests.end_to_end.server import _SPANJUDGE
-
-    said = subprocess.run([str(_SPANJUDGE), "run", "--help"], capture_output=True, text=True, check=True, cwd=tmp_path)
+    said = subprocess.run([str(SPANJUDGE), "run", "--help"], capture_output=True, text=True, check=True, cwd=tmp_path)
     assert "4317" in said.stdout
