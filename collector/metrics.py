@@ -34,7 +34,7 @@ from judge.verdict import Judged, NotApplicable, NotJudged, Score
 Signal: TypeAlias = Literal["traces", "logs"]
 Transport: TypeAlias = Literal["grpc", "http"]
 DropReason: TypeAlias = Literal["sampled_out", "refused", "malformed", "own", "no_session", "session_full"]
-RequestOutcome: TypeAlias = Literal["ok", "partial", "refused", "malformed", "too_large", "error"]
+RequestOutcome: TypeAlias = Literal["ok", "partial", "refused", "malformed", "too_large", "abandoned", "error"]
 CloseReason: TypeAlias = Literal["end_marker", "roots_ended", "idle", "max_age", "max_size"]
 
 SCORES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
@@ -92,7 +92,7 @@ class Metrics:
         self._undecodable.labels(signal).inc(count)
 
     def request(self, transport: Transport, signal: Signal, outcome: RequestOutcome, seconds: float) -> None:
-        """One OTLP request from its arrival to our answer."""
+        """One OTLP request from its arrival to our answer; `abandoned` when its sender did not wait for that."""
         self._requests.labels(transport, signal, outcome).observe(_finite(seconds))
 
     def journal_committed(self, seconds: float) -> None:

@@ -99,10 +99,11 @@ class GrpcReceiver:
     def _export(self, signal: Signal) -> _Handler:
         async def export(request: bytes, context: _Context) -> bytes:
             began = time.perf_counter()
-            outcome = "ok"
+            outcome = "abandoned"  # unless there is an answer: a sender that gives up cancels us
             try:
                 receipt = await self._accept(signal, request, context)
                 if not receipt.rejected:
+                    outcome = "ok"
                     return b""
                 outcome = "partial"
                 self._complaints.say("items_rejected", "grpc", signal=signal, cause=receipt.cause)

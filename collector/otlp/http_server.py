@@ -68,16 +68,15 @@ class _HttpReceiver:
     def export(self, signal: Signal) -> Callable[[Request], Awaitable[Response]]:
         async def handle(request: Request) -> Response:
             began = time.perf_counter()
-            outcome = "ok"
+            outcome = "abandoned"  # unless there is an answer
             media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
             try:
                 receipt = await self._accept(signal, request, media)
+                outcome = "partial" if receipt.rejected else "ok"
                 if receipt.rejected:
-                    outcome = "partial"
                     self._complaints.say("items_rejected", "http", signal=signal, cause=receipt.cause)
                 return _response(response_to(signal, receipt), media, 200)
             except ClientDisconnect:
-                outcome = "malformed"
                 return Response(status_code=400)
             except _Unsupported as error:
                 outcome = "malformed"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -189,6 +190,29 @@ class _Broken(Ingest):
 
     async def accept(self, signal: Signal, request: bytes, tenant: str = "") -> Receipt:
         raise ZeroDivisionError("secret content")
+
+
+class _Busy(_Broken):
+    """An ingest whose disk does not answer."""
+
+    async def accept(self, signal: Signal, request: bytes, tenant: str = "") -> Receipt:
+        await asyncio.Event().wait()
+        raise AssertionError("never")
+
+
+async def test_a_sender_that_did_not_wait_for_the_answer_is_not_counted_as_served(tmp_path: Path) -> None:
+    def counted(outcome: str) -> float:
+        labels = {"transport": "grpc", "signal": "traces", "outcome": outcome}
+        return serving.half.value("request_duration_seconds_count", **labels)
+
+    async with _serving(tmp_path, ingest=_Busy()) as serving, serving.channel() as channel:
+        call = _method(channel, SERVICES["traces"])(ANN, timeout=0.2)
+        with pytest.raises(grpc.aio.AioRpcError):
+            await call
+        async with asyncio.timeout(20):
+            while not counted("abandoned"):  # noqa: ASYNC110 - the server is told a moment later
+                await asyncio.sleep(0.01)
+        assert counted("ok") == 0
 
 
 async def test_a_bug_of_ours_asks_the_sender_to_keep_the_data(tmp_path: Path) -> None:
