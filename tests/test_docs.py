@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -24,6 +25,7 @@ from judge.suites import parse_suite
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 OURS = [ROOT / "README.md", ROOT / "docs" / "quickstart.md", ROOT / "docs" / "configuration.md", ROOT / "AGENTS.md"]
+SHOWING_COMMANDS = [*OURS, ROOT / "docs" / "suites.md", ROOT / "docs" / "baselines.md"]
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
 
@@ -37,14 +39,31 @@ def blocks(language: str, pages: list[Path] | None = None) -> Iterator[tuple[str
 
 
 def spanjudge_commands() -> list[list[str]]:
-    lines = [line for _, text in blocks("sh") for line in text.splitlines()]
+    lines = [line for _, text in blocks("sh", SHOWING_COMMANDS) for line in text.splitlines()]
     return [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("spanjudge ")]
 
 
+def subcommands(command: Any) -> dict[str, Any]:
+    """Those of a group of commands; none of a command."""
+    return dict(getattr(command, "commands", {}))
+
+
+COMMANDS: dict[str, Any] = {
+    f"{name} {inner}".strip(): found
+    for name, command in subcommands(typer.main.get_command(app)).items()
+    for inner, found in {"": command, **subcommands(command)}.items()
+}
+"""Every command and subcommand, by what is typed after `spanjudge`."""
+
+
+def named_in(arguments: list[str]) -> tuple[str, list[str]]:
+    """The command of a line, and what follows it."""
+    words = 2 if " ".join(arguments[:2]) in COMMANDS else 1
+    return " ".join(arguments[:words]), arguments[words:]
+
+
 def options_of(command: str) -> set[str]:
-    group = typer.main.get_command(app)
-    found = getattr(group, "commands", {})[command]
-    return {option for parameter in found.params for option in parameter.opts} | {"--help", "-h"}
+    return {option for parameter in COMMANDS[command].params for option in parameter.opts} | {"--help", "-h"}
 
 
 def test_the_documents_show_commands_at_all() -> None:
@@ -53,7 +72,7 @@ def test_the_documents_show_commands_at_all() -> None:
 
 @pytest.mark.parametrize("arguments", spanjudge_commands(), ids=" ".join)
 def test_a_command_in_the_documents_exists_with_its_options(arguments: list[str]) -> None:
-    command, *rest = arguments
+    command, rest = named_in(arguments)
     assert {option for option in rest if option.startswith("-")} <= options_of(command)
     files = [one for one in rest if one.startswith("examples/")]
     assert all((ROOT / one).is_file() for one in files)
@@ -111,8 +130,8 @@ def test_every_reason_in_the_documents_has_a_remedy() -> None:
     assert [reason for reason in reasons if remedy(reason) == unknown] == []
 
 
-@pytest.mark.parametrize("command", sorted(getattr(typer.main.get_command(app), "commands", {})))
+@pytest.mark.parametrize("command", sorted(COMMANDS))
 def test_the_help_of_a_command_teaches_by_example(command: str) -> None:
-    shown = CliRunner().invoke(app, [command, "--help"])
+    shown = CliRunner().invoke(app, [*command.split(), "--help"])
     assert shown.exit_code == 0
     assert f"spanjudge {command}" in shown.output.partition("Example")[2]

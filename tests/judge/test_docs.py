@@ -10,6 +10,7 @@ from collector.config import Config, EvaluatorSettings
 from collector.rules import load_rules
 from extractors.trajectory import Versions
 from judge.catalog import NAMES
+from judge.composite import PARTS, CompositeRules
 from judge.documents import parse_document
 from judge.evaluators import (
     argument_correctness,
@@ -21,6 +22,7 @@ from judge.evaluators import (
     tool_selection,
 )
 from judge.options import EvaluatorOptions
+from judge.passing import COMPOSITE
 from judge.rubrics import Label, Rubric, parse_rubric
 from judge.sensitive import NAMES as KINDS
 from judge.suites import Budgets, CaseEntry, Match, expectations_for, parse_suite
@@ -74,7 +76,7 @@ def test_every_key_and_evaluator_is_described() -> None:
     for key in (*Match.model_fields, *CaseEntry.model_fields, *Budgets.model_fields):
         assert f"`{key}`" in SUITES or f"`budgets.{key}`" in SUITES or key in {"id", "budgets"}, key
     described = set(re.findall(r"^### `(\w+)`", EVALUATORS, re.MULTILINE))
-    assert described == set(NAMES)
+    assert described == {*NAMES, COMPOSITE}
 
 
 def test_the_labels_of_a_judge_are_documented_with_their_scores() -> None:
@@ -104,3 +106,9 @@ def test_the_example_of_a_rubric_is_one_and_every_key_is_described() -> None:
     section = EVALUATORS.partition("### Rubrics")[2]
     for key in (*Rubric.model_fields, *Label.model_fields):
         assert f"`{key}`" in section, key
+
+
+def test_the_parts_of_the_composite_are_those_described() -> None:
+    for name, source in PARTS.items():
+        by_case, by_judge = (", ".join(f"`{one}`" for one in names) for names in (source.by_case, source.by_judge))
+        assert f"| {name} | {CompositeRules().weights[name]:.2f} | {by_case} | {by_judge} |" in EVALUATORS

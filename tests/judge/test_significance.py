@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -45,6 +47,14 @@ def test_a_clear_fall_is_found_and_a_rise_is_none() -> None:
     (rose,) = compare({"composite": bad}, {"composite": good}, 0.05, 20)
     assert (fell.fell, rose.fell) == (True, False)
     assert "60.0% of 100 now, 95.0% of 100 in the baseline" in str(fell)
+
+
+def test_the_example_of_the_documentation_comes_out() -> None:
+    # docs/baselines.md, "In CI" and "Rates"
+    assert lower_p_value(Count(28, 2), Count(30, 0)) == pytest.approx(0.25, abs=0.005)
+    assert lower_p_value(Count(22, 8), Count(30, 0)) == pytest.approx(0.0023, abs=0.00005)
+    found = [good for good in range(21) if lower_p_value(Count(good, 20 - good), Count(20, 0)) < 0.05]
+    assert sum(math.comb(20, good) * 0.8**good * 0.2 ** (20 - good) for good in found) < 0.5
 
 
 def test_too_small_a_sample_is_said_and_not_tested() -> None:
