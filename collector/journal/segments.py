@@ -206,8 +206,8 @@ class Segments:
             with self._read_whole(segment) as transaction:
                 cursor = transaction.cursor()
                 for raw in cursor.iternext(keys=True, values=False):
-                    key = decode_key(raw)
-                    yield key, cursor.value() if key.type in wanted else b""
+                    key = decode_key(bytes(raw))
+                    yield key, bytes(cursor.value()) if key.type in wanted else b""
 
     @contextmanager
     def _read_whole(self, segment: Segment) -> Iterator[lmdb.Transaction]:
@@ -226,7 +226,7 @@ class Segments:
             with self._read_whole(segment) as transaction:
                 cursor = transaction.cursor()
                 if cursor.last():
-                    return decode_key(cursor.key()).row
+                    return decode_key(bytes(cursor.key())).row
             if segment.first_row > FIRST_ROW:
                 return segment.first_row - 1
         return FIRST_ROW - 1
