@@ -11,6 +11,8 @@ from collector.store.label_tables import labels
 from collector.store.schema import sessions, verdicts
 from collector.store.store import VerdictFilter
 
+_ID_CHARACTERS = 32
+
 
 def found(where: VerdictFilter) -> Select[Any]:
     """The records of these verdicts."""
@@ -43,7 +45,8 @@ def _conditions(where: VerdictFilter) -> Iterator[ColumnElement[bool]]:
         if wanted is not None:
             yield column == wanted
     if where.id_prefix is not None:
-        yield verdicts.c.id.startswith(where.id_prefix, autoescape=True)
+        whole = len(where.id_prefix) == _ID_CHARACTERS  # which an index finds
+        yield verdicts.c.id == where.id_prefix if whole else verdicts.c.id.startswith(where.id_prefix, autoescape=True)
     if where.since_ns is not None:
         yield sessions.c.closed_ns >= where.since_ns
     if where.labelled is not None:

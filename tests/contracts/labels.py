@@ -138,6 +138,7 @@ class LabelContract:
         [
             (VerdictFilter(session_id="s-1"), {"yes", "no"}),
             (VerdictFilter(id_prefix=WRONG.id[:8]), {"no"}),
+            (VerdictFilter(id_prefix=WRONG.id), {"no"}),
             (VerdictFilter(id_prefix="%"), set()),
             (VerdictFilter(evaluator="budgets"), set()),
             (VerdictFilter(evaluator_version="v2"), set()),
