@@ -115,11 +115,13 @@ class _HttpReceiver:
     async def _body(self, request: Request) -> bytes:
         parts: list[bytes] = []
         size = 0
-        async for part in request.stream():
-            size += len(part)
-            if size > self._limit:
-                raise TooLarge(f"the request is larger than {self._limit} bytes")
-            parts.append(part)
+        with self._ingest.arriving() as arrived:
+            async for part in request.stream():
+                size += len(part)
+                if size > self._limit:
+                    raise TooLarge(f"the request is larger than {self._limit} bytes")
+                arrived(len(part))
+                parts.append(part)
         return b"".join(parts)
 
     def _inflated(self, body: bytes, encoding: str) -> bytes:

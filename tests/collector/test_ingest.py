@@ -85,6 +85,19 @@ async def test_bytes_beyond_those_that_may_wait_are_refused(tmp_path: Path) -> N
         assert _refusal(half.ingest, len(ANN) * 2) is None
 
 
+async def test_bytes_being_received_count_until_they_are_not(tmp_path: Path) -> None:
+    async with receiving(tmp_path, limits=Limits(pending_bytes=100)) as half:
+        with half.ingest.arriving() as arrived:
+            arrived(60)
+            assert _refusal(half.ingest, 41) == "pending_bytes"
+            with half.ingest.arriving() as another:
+                another(30)
+                with pytest.raises(Refused):
+                    another(30)
+            assert _refusal(half.ingest, 40) is None
+        assert _refusal(half.ingest, 100) is None
+
+
 async def test_sessions_beyond_those_that_may_be_open_are_refused(tmp_path: Path) -> None:
     async with receiving(tmp_path, limits=Limits(open_sessions=1)) as half:
         await half.ingest.accept("traces", trace_request([span(n, n, session__id=f"user-{n}") for n in (1, 2)]))

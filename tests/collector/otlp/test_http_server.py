@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 import zlib
@@ -184,11 +185,32 @@ async def test_overload_says_when_to_come_back(tmp_path: Path, media: str) -> No
         assert "waiting for the disk" in _status(answer)
 
 
+async def test_many_slow_senders_together_hold_no_more_than_may_be_pending(tmp_path: Path) -> None:
+    last_part = asyncio.Event()
+
+    async def slowly() -> AsyncIterator[bytes]:
+        yield bytes(60 * KIB)
+        await last_part.wait()
+        yield bytes(KIB)
+
+    async with _http(tmp_path, max_request_bytes=100 * KIB, limits=Limits(pending_bytes=100 * KIB)) as http:
+        headers = {"content-type": PROTOBUF}
+        first = asyncio.create_task(http.client.post("/v1/traces", content=slowly(), headers=headers))
+        async with asyncio.timeout(20):
+            while not http.half.ingest._arriving_bytes:  # noqa: ASYNC110 - nobody is told
+                await asyncio.sleep(0.01)
+        refused = await http.send(bytes(60 * KIB))
+        assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+        last_part.set()
+        assert (await first).status_code == 400  # received in whole, and no OTLP
+        assert (await http.send(ANN)).status_code == 200
+
+
 class _Broken(Ingest):
     """An ingest with a bug."""
 
     def __init__(self) -> None:
-        """Needs nothing."""
+        self._arriving_bytes = 0
 
     def admit(self, size: int) -> None:
         """There is room."""
