@@ -9,9 +9,41 @@ from collections.abc import Generator
 
 import uvicorn
 from starlette.applications import Starlette
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 _IDLE_CONNECTION_S = 75  # longer than the idle time of common proxies, so that they close first
 _GRACE_S = 5
+_PATIENCE_S = 75  # for the head of a request, and again for its body
+
+
+def _patient(seconds: float) -> type[asyncio.Protocol]:
+    """uvicorn's connection, which waits for ever for the rest of a request, with an end to its patience."""
+
+    class Connection(AutoHTTPProtocol):  # type: ignore[valid-type, misc]
+        def connection_made(self, transport: asyncio.Transport) -> None:
+            super().connection_made(transport)
+            self._waited_for: object = None
+            self._look = asyncio.get_running_loop().call_later(seconds, self._look_again)
+
+        def connection_lost(self, error: Exception | None) -> None:
+            self._look.cancel()
+            super().connection_lost(error)
+
+        def _look_again(self) -> None:
+            waiting_for = self._waiting_for()
+            if waiting_for is not None and waiting_for == self._waited_for:
+                self.transport.abort()
+                return
+            self._waited_for = waiting_for
+            self._look = asyncio.get_running_loop().call_later(seconds, self._look_again)
+
+        def _waiting_for(self) -> object:
+            """Which part of which request the client owes us; None when it waits for us."""
+            if self.cycle is None or self.cycle.response_complete:
+                return ("head after", self.cycle)
+            return ("body of", self.cycle) if self.cycle.more_body else None
+
+    return Connection
 
 
 class _Server(uvicorn.Server):
@@ -32,13 +64,15 @@ class _Server(uvicorn.Server):
 class HttpServer:
     """One application on one address."""
 
-    def __init__(self, app: Starlette, listen: str, key: str) -> None:
-        """`listen` is address:port, `key` its place in the configuration, for messages."""
+    def __init__(self, app: Starlette, listen: str, key: str, *, patience_s: float = _PATIENCE_S) -> None:
+        """`listen` is address:port, `key` its place in the configuration, for messages. A client that has sent neither
+        the rest of a request's head, nor of its body, within one to two times `patience_s` is cut off."""
         self._listen = listen
         self._key = key
         self._server = _Server(
             uvicorn.Config(
                 app,
+                http=_patient(patience_s),
                 log_config=None,
                 access_log=False,
                 lifespan="off",

@@ -1,0 +1,68 @@
+"""Connections of the HTTP listeners: who does not send what it began to send is cut off, and nobody else."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+
+from collector.http_serving import HttpServer
+
+HEAD = b"POST / HTTP/1.1\r\nHost: spanjudge\r\nContent-Length: 4\r\n\r\n"
+
+
+@asynccontextmanager
+async def _echoing(
+    go_on: asyncio.Event, patience_s: float
+) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """A connection to an application that answers with the body, once it may."""
+
+    async def echo(request: Request) -> PlainTextResponse:
+        try:
+            body = await request.body()
+        except ClientDisconnect:
+            return PlainTextResponse("gone", 400)
+        await go_on.wait()
+        return PlainTextResponse(body)
+
+    server = HttpServer(
+        Starlette(routes=[Route("/", echo, methods=["POST"])]), "127.0.0.1:0", "test", patience_s=patience_s
+    )
+    address, task = await server.start()
+    host, _, port = address.rpartition(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    try:
+        yield reader, writer
+    finally:
+        writer.close()
+        server.stop()
+        await task
+
+
+@pytest.mark.parametrize("sent", [b"", b"POST / HT", HEAD, HEAD + b"ab", HEAD + b"abcdPOST / HT"])
+async def test_a_request_that_never_ends_is_cut_off(sent: bytes) -> None:
+    go_on = asyncio.Event()
+    go_on.set()
+    async with _echoing(go_on, patience_s=0.05) as (reader, writer):
+        writer.write(sent)
+        try:
+            async with asyncio.timeout(20):
+                answered = await reader.read()
+        except ConnectionResetError:
+            answered = b""
+        assert (b"200 OK" in answered) == (b"abcd" in sent)
+
+
+async def test_a_client_that_waits_for_its_answer_is_not_cut_off() -> None:
+    go_on = asyncio.Event()
+    async with _echoing(go_on, patience_s=0.01) as (reader, writer):
+        writer.write(HEAD + b"abcd")
+        asyncio.get_running_loop().call_later(0.1, go_on.set)
+        async with asyncio.timeout(20):
+            assert b"200 OK" in await reader.readline()
