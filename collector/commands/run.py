@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -38,10 +37,6 @@ def run(config_file: ConfigFile = None) -> None:
 
     Data stay in ./data, or where data_dir says; a second server on the same data refuses to start.
     """
-    from collector.malloc import restart_with_settings
-
-    restart_with_settings(sys.argv[1:])  # before the large imports, which would otherwise be paid for twice
-
     from collector.app import AlreadyRunning, serve
     from collector.errors import StoreUnavailable
     from collector.logs import set_up_logs

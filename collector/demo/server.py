@@ -79,7 +79,7 @@ def running(config: Path) -> Iterator[Server]:
     log_file = data_dir / LOG_FILE
     with log_file.open("wb") as log:
         process = Popen(  # noqa: S603 - our own command
-            [sys.executable, "-m", "collector", "run", "-c", str(config)],
+            [sys.executable, "-P", "-m", "collector", "run", "-c", str(config)],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
