@@ -60,6 +60,7 @@ MAX_DIGITS: Final = 19
 
 _ARRAYS: Final = (list, tuple)
 _NO_ARRAYS: Final = (str, dict, bytes)
+_NO_OBJECTS: Final = (str, list, tuple, int, float, bytes)
 
 
 def raw(attributes: Attributes, key: str) -> Value:
@@ -141,7 +142,7 @@ def as_mapping(value: Value) -> Mapping[str, Value] | None:
     """The value if it is an object."""
     if isinstance(value, dict):  # the test for a Mapping is several times slower
         return value
-    return None if value is None or isinstance(value, str) or not isinstance(value, Mapping) else value
+    return None if value is None or isinstance(value, _NO_OBJECTS) or not isinstance(value, Mapping) else value
 
 
 def as_list(value: Value) -> Sequence[Value] | None:

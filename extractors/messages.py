@@ -112,7 +112,9 @@ def message(body: Mapping[str, Value], role: str) -> Message:
     tool_id = body.get("tool_call_id") or body.get("id")
     if role == "tool" and "parts" not in body and isinstance(tool_id, str):
         return Message(role, results=(ToolResult(tool_id, result_text(content)),))
-    parts = [*parts_of(content), *_openai_calls(body.get("tool_calls"))]
+    parts = parts_of(content)
+    if "tool_calls" in body:
+        parts = [*parts, *_openai_calls(body["tool_calls"])]
     finish = body.get("finish_reason")
     hidden = "" in parts and hides_text(content)
     return from_parts(role, parts, finish if isinstance(finish, str) else None, hidden)
@@ -121,22 +123,25 @@ def message(body: Mapping[str, Value], role: str) -> Message:
 def hides_text(content: Value) -> bool:
     """Whether a part is said to be text, and the text is left out."""
     blocks = (as_mapping(block) or {} for block in as_list(content) or ())
-    return any(block.get("type") == "text" and "content" not in block and "text" not in block for block in blocks)
+    return any(
+        block.get("type") == "text" and block.get("content") is None and block.get("text") is None for block in blocks
+    )
 
 
 def from_parts(role: str, parts: Iterable[Part], finish_reason: str | None = None, hidden: bool = False) -> Message:
     """Sort parts into the fields of a message."""
-    parts = list(parts)
-    if len(parts) == 1 and isinstance(text := parts[0], str):  # most messages by far
-        return Message(role, text, (), (), finish_reason, hidden)
-    return Message(
-        role,
-        "\n".join(part for part in parts if isinstance(part, str) and part),
-        tuple(part for part in parts if isinstance(part, RequestedCall)),
-        tuple(part for part in parts if isinstance(part, ToolResult)),
-        finish_reason,
-        hidden,
-    )
+    texts: list[str] = []
+    calls: list[RequestedCall] = []
+    results: list[ToolResult] = []
+    for part in parts:
+        if isinstance(part, str):
+            if part:
+                texts.append(part)
+        elif isinstance(part, RequestedCall):
+            calls.append(part)
+        else:
+            results.append(part)
+    return Message(role, "\n".join(texts), tuple(calls), tuple(results), finish_reason, hidden)
 
 
 def parts_of(content: Value) -> list[Part]:
@@ -152,7 +157,7 @@ def parts_of(content: Value) -> list[Part]:
 def text_of(content: Value) -> str | None:
     """The text of a prompt given as text or as parts; None when nothing was recorded."""
     if isinstance(content, str) or as_list(content) is not None or as_mapping(content) is not None:
-        return "\n".join(part for part in parts_of(content) if isinstance(part, str))
+        return "\n".join(part for part in parts_of(content) if isinstance(part, str) and part)
     return None
 
 
@@ -163,6 +168,8 @@ def part(block: Value) -> Part | None:
     body = as_mapping(block)
     if body is None:
         return None
+    if body.get("type") == "text" and isinstance(said := body.get("content"), str):
+        return said  # most parts by far
     known = _known(body)
     return known if known is not None else _opaque(body)
 
@@ -177,19 +184,27 @@ def _typed(body: Mapping[str, Value]) -> Part | None:
     """A part that says its type."""
     match body.get("type"):
         case "text" | "input_text" | "output_text":
-            return _first_text(body, ("content", "text")) or ("" if hides_text((body,)) else None)
+            said = _first_text(body, ("content", "text"))
+            return "" if said is None and hides_text((body,)) else said
         case "tool_call" | "tool_use" | "function_call":
             arguments = body.get("arguments") if "arguments" in body else body.get("input")
             return _call(body.get("name"), body.get("id") or body.get("call_id"), arguments)
         case "server_tool_call":
             return _call(body.get("name"), body.get("id"), body.get("server_tool_call"))
         case "tool_call_response":
-            return _result(body.get("id"), next((body[key] for key in _RESULT_KEYS if key in body), None), None)
+            return _result(body.get("id"), _answer(body), None)
         case "server_tool_call_response":
             return _result(body.get("id"), body.get("server_tool_call_response"), False)  # the provider ran it
         case "tool_result":
             failed = body.get("is_error")
             return _result(body.get("tool_use_id"), body.get("content"), failed if isinstance(failed, bool) else None)
+    return None
+
+
+def _answer(body: Mapping[str, Value]) -> Value:
+    for key in _RESULT_KEYS:
+        if key in body:
+            return body[key]
     return None
 
 
@@ -256,7 +271,10 @@ def _id(value: Value) -> str | None:
 
 
 def _first_text(body: Mapping[str, Value], keys: Sequence[str]) -> str | None:
-    return next((value for key in keys if isinstance(value := body.get(key), str)), None)
+    for key in keys:
+        if isinstance(value := body.get(key), str):
+            return value
+    return None
 
 
 def _openai_calls(value: Value) -> list[RequestedCall]:

@@ -137,3 +137,16 @@ def test_definitions_without_schema_and_without_list_differ() -> None:
     assert tool_definitions("[]") == ()
     assert tool_definitions(None) is None
     assert tool_definitions('[{"name": "a"') is None
+
+
+@pytest.mark.parametrize("key", ["content", "text"])
+def test_an_empty_text_is_empty_and_no_part_of_an_unknown_kind(key: str) -> None:
+    asks = {"type": "tool_call", "id": "c1", "name": "look"}
+    (found,) = messages([{"role": "assistant", "parts": [{"type": "text", key: ""}, asks]}]) or ()
+    assert (found.text, found.hidden, [call.name for call in found.calls]) == ("", False, ["look"])
+
+
+@pytest.mark.parametrize("part", [{"type": "text"}, {"type": "text", "content": None}, {"type": "text", "text": None}])
+def test_a_text_part_without_its_text_is_hidden(part: dict[str, Value]) -> None:
+    (found,) = messages([{"role": "assistant", "parts": [part]}]) or ()
+    assert (found.text, found.hidden) == ("", True)
