@@ -6,7 +6,7 @@ the set of rows, never on the order in which they came or on how often one came:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import TypeVar
@@ -19,6 +19,10 @@ from extractors.spans import LogRecord, Resource, Scope, Session, Span, SpanEven
 
 _M = TypeVar("_M", bound=Message)
 _T = TypeVar("_T", Resource, Scope)
+
+_BEGINNING = 64
+"""Bytes of a span or record that with its length tell it apart from most others: ids and times come first. Only what
+is alike in these is compared, and hashed, as a whole."""
 
 _STATUS = {1: StatusCode.OK, 2: StatusCode.ERROR}
 
@@ -88,13 +92,16 @@ class _Reader:
         for row in rows:
             for raw_group in self._resource_groups(row, signal):
                 group = self._parse(pb.ResourceGroup, raw_group, f"{signal} of one resource")
-                index = 0
-                for raw_scope_group in group.scope_groups if group else ():
+                if group is None:
+                    continue
+                resource, index = group.resource, 0
+                for raw_scope_group in group.scope_groups:
                     scope_group = self._parse(pb.ScopeGroup, raw_scope_group, f"{signal} of one scope")
-                    if group is None or scope_group is None:
+                    if scope_group is None:
                         continue
+                    scope = scope_group.scope
                     for raw in scope_group.items:
-                        yield _Item(group.resource, scope_group.scope, raw, index)
+                        yield _Item(resource, scope, raw, index)
                         index += 1
 
     def _resource_groups(self, row: bytes, signal: str) -> Sequence[bytes]:
@@ -195,13 +202,20 @@ def _once(built: dict[bytes, _T], raw: bytes, build: Callable[[], _T]) -> _T:
 
 def _distinct(items: Iterator[_Item]) -> list[_Item]:
     """Items of different content. Of equal ones the earliest place in a request counts, whichever row came first."""
+    alike: dict[tuple[int, bytes], list[_Item]] = {}
+    for item in items:
+        alike.setdefault((len(item.raw), item.raw[:_BEGINNING]), []).append(item)
+    return [one for group in alike.values() for one in (group if len(group) == 1 else _earliest(group))]
+
+
+def _earliest(items: list[_Item]) -> Iterable[_Item]:
     found: dict[tuple[bytes, bytes, bytes], _Item] = {}
     for item in items:
         content = item.content
         known = found.get(content)
         if known is None or item.index < known.index:
             found[content] = item
-    return list(found.values())
+    return found.values()
 
 
 def _completeness(item: _Item, span: Span) -> tuple[int, int, tuple[bytes, bytes, bytes]]:

@@ -4,7 +4,9 @@ isort:skip_file
 OTLP spans and log records, read leniently. Wire-compatible with opentelemetry.proto 1.x.
 
 Three differences from the published schema, each so that damage stays small:
-- proto2, and `bytes` where OTLP says `string`: text that is not UTF-8 does not fail its message;
+- proto2, and `bytes` where OTLP says `string`: text that is not UTF-8 does not fail its message. Keys and texts of
+  values, of which there are many, are `string`: in proto2 they are not checked when a message is parsed, and reading
+  one that is not UTF-8 gives its bytes;
 - envelopes hold their items as bytes: one item that does not parse loses only itself;
 - the nested kinds of a value are bytes: depth is bounded by the reader, not by the parser.
 
@@ -127,7 +129,7 @@ class AnyValue(_message.Message):
     ARRAY_VALUE_FIELD_NUMBER: _builtins.int
     KVLIST_VALUE_FIELD_NUMBER: _builtins.int
     BYTES_VALUE_FIELD_NUMBER: _builtins.int
-    string_value: _builtins.bytes
+    string_value: _builtins.str
     bool_value: _builtins.bool
     int_value: _builtins.int
     double_value: _builtins.float
@@ -137,7 +139,7 @@ class AnyValue(_message.Message):
     def __init__(
         self,
         *,
-        string_value: _builtins.bytes | None = ...,
+        string_value: _builtins.str | None = ...,
         bool_value: _builtins.bool | None = ...,
         int_value: _builtins.int | None = ...,
         double_value: _builtins.float | None = ...,
@@ -181,13 +183,13 @@ class KeyValue(_message.Message):
 
     KEY_FIELD_NUMBER: _builtins.int
     VALUE_FIELD_NUMBER: _builtins.int
-    key: _builtins.bytes
+    key: _builtins.str
     @_builtins.property
     def value(self) -> Global___AnyValue: ...
     def __init__(
         self,
         *,
-        key: _builtins.bytes | None = ...,
+        key: _builtins.str | None = ...,
         value: Global___AnyValue | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015

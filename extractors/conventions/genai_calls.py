@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Final
+from typing import Final, TypeVar
 
 from extractors import attributes as at
 from extractors.conventions.genai_content import CHOICE, DETAILS, ContentEvent, content_in, log_events
@@ -23,6 +23,8 @@ from extractors.skills import Skill
 from extractors.spans import StatusCode, Value
 from extractors.trajectory import CallOutcome, ToolCall
 from extractors.tree import Key, key_of
+
+_T = TypeVar("_T")
 
 TOOL_MESSAGE = "gen_ai.tool.message"
 TOOL_STATUS = "gen_ai.tool.status"
@@ -241,12 +243,15 @@ def _failed(placed: Placed) -> bool:
 
 def _settled(draft: _Draft, turns: Turns, spans_every_call: bool) -> ToolCall:
     """The finished call; its outermost span is the one it is anchored to."""
-    spans = sorted(draft.executions, key=lambda one: (one.placed.start_ns, -one.placed.end_ns))
+    spans = draft.executions
+    if len(spans) > 1:
+        spans = sorted(spans, key=lambda one: (one.placed.start_ns, -one.placed.end_ns))
     place = spans[0].placed if spans else draft.asked
     if place is None:
         raise AssertionError("a draft is made from a request or from a span")
-    given = [*(one.arguments for one in spans), draft.request.arguments if draft.request else None]
-    readable = next((found for value in given if (found := at.as_object(value)) is not None), None)
+    given = [one.arguments for one in spans]
+    given.append(draft.request.arguments if draft.request else None)
+    readable = _first(map(at.as_object, given))
     outcome = _outcome(draft, spans_every_call)
     result, error = _texts(draft, spans, outcome)
     return ToolCall(
@@ -285,8 +290,8 @@ def _outcome(draft: _Draft, spans_every_call: bool) -> CallOutcome:
 def _texts(draft: _Draft, spans: Sequence[_Execution], outcome: CallOutcome) -> tuple[str | None, str | None]:
     """Result and error. What the model read in place of a result is the error of a call that never ran."""
     answered = draft.answer.text if draft.answer is not None else None
-    result = _first_text((*(one.result for one in spans), answered))
-    error = _first_text(one.error for one in spans)
+    result = _first([*[one.result for one in spans], answered])
+    error = _first([one.error for one in spans])
     match outcome:
         case CallOutcome.REFUSED if not spans:
             return None, answered
@@ -295,12 +300,12 @@ def _texts(draft: _Draft, spans: Sequence[_Execution], outcome: CallOutcome) -> 
     return result, error
 
 
-def _first(values: Iterable[Value]) -> Value:
-    return next((value for value in values if value is not None), None)
-
-
-def _first_text(values: Iterable[str | None]) -> str | None:
-    return next((value for value in values if value is not None), None)
+def _first(values: Iterable[_T | None]) -> _T | None:
+    """The first that was recorded."""
+    for value in values:  # a loop: this is asked several times of every call, and a generator costs more
+        if value is not None:
+            return value
+    return None
 
 
 def _order(drafts: Sequence[_Draft]) -> list[tuple[int, int]]:

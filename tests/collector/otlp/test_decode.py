@@ -120,10 +120,16 @@ def test_of_a_key_that_comes_twice_the_last_value_counts() -> None:
 
 
 def test_text_that_is_not_utf8_is_read_with_replacement_characters() -> None:
-    pair = lenient.KeyValue(key=b"k\xff", value=lenient.AnyValue(string_value=b"caf\xe9 au lait"))
-    broken = lenient.Span(trace_id=TRACE, span_id=b"12345678", name=b"bed \xff", attributes=[pair])
-    (got,) = decoded_spans(raw_traces(broken.SerializeToString())).spans
-    assert (got.name, got.attributes) == ("bed \ufffd", {"k\ufffd": "caf\ufffd au lait"})
+    pairs = [string("key-", "caf- au lait"), string("whole", "crème"), string("nested", "")]
+    pairs[2].value.kvlist_value.values.append(string("in-", "side-"))
+    sound = span(1, name="bed -", attributes=pairs).SerializeToString()
+    (got,) = decoded_spans(raw_traces(sound.replace(b"-", b"\xff"))).spans
+    assert got.name == "bed \ufffd"
+    assert got.attributes == {
+        "key\ufffd": "caf\ufffd au lait",
+        "whole": "crème",
+        "nested": {"in\ufffd": "side\ufffd"},
+    }
 
 
 def test_a_span_that_does_not_parse_loses_only_itself_and_is_noted() -> None:
@@ -145,8 +151,8 @@ def test_a_value_nested_without_end_is_left_out_and_its_neighbours_stay() -> Non
     for _ in range(MAX_DEPTH + 20):
         deep = lenient.AnyValue(array_value=lenient.ArrayValue(values=[deep]).SerializeToString())
     pairs = [
-        lenient.KeyValue(key=b"deep", value=deep),
-        lenient.KeyValue(key=b"flat", value=lenient.AnyValue(int_value=2)),
+        lenient.KeyValue(key="deep", value=deep),
+        lenient.KeyValue(key="flat", value=lenient.AnyValue(int_value=2)),
     ]
     sent = lenient.Span(trace_id=TRACE, span_id=b"12345678", attributes=pairs)
     session = decoded_spans(raw_traces(sent.SerializeToString()))
@@ -252,3 +258,10 @@ def test_damage_to_items_spares_the_rest_and_leaves_a_note(items: list[bytes], c
     session = decoded_spans(raw_traces(whole[: cut % len(whole)], *items, span(9).SerializeToString()))
     assert "0000000000000009" in [got.span_id for got in session.spans]
     assert session.notes
+
+
+def test_spans_that_differ_only_late_in_their_bytes_are_all_read() -> None:
+    logs = [LogRecord(time_unix_nano=1, body=AnyValue(string_value="x" * 200 + end)) for end in "aba"]
+    request = LogsData(resource_logs=[ResourceLogs(scope_logs=[ScopeLogs(log_records=logs)])])
+    session = decode_session("s", [], [request.SerializeToString()])
+    assert [str(record.body)[-1] for record in session.records] == ["a", "b"]
