@@ -280,13 +280,26 @@ class SessionBook:
         if slot is None or index.state[slot] != State.OPEN:
             return None
         if (discarded := self._unwanted(slot)) is not None:
-            self._forget(slot, now_ms)
+            if index.kind[slot] == Kind.TRACE and index.revision[slot] < _MOST_REVISIONS:
+                self._set_aside(slot, discarded.reason, now_ms)
+            else:
+                self._forget(slot, now_ms)
             return discarded
-        revision = index.revision[slot] + 1
-        index.close(slot, revision, now_ms)
-        value = closing(revision, self.policy.rate, reason)
-        row = self._row(slot, RowType.CLOSED, (value,), len(value), now_ms)
+        revision, row = self._end_revision(slot, reason, now_ms)
         return self._claim(slot, revision, reason, now_ms, self.policy.rate, row)
+
+    def _end_revision(self, slot: int, reason: str, now_ms: int) -> tuple[int, int]:
+        """Returns its number, and that of the row that says so."""
+        revision = self.index.revision[slot] + 1
+        self.index.close(slot, revision, now_ms)
+        value = closing(revision, self.policy.rate, reason)
+        return revision, self._row(slot, RowType.CLOSED, (value,), len(value), now_ms)
+
+    def _set_aside(self, slot: int, reason: str, now_ms: int) -> None:
+        """Close a trace that is not judged. Its telemetry stays for the late window: a session that is kept may yet
+        turn out to own it."""
+        revision, _ = self._end_revision(slot, reason, now_ms)
+        self.finished(self.index.digest(slot), revision, now_ms)
 
     def _unwanted(self, slot: int) -> Discarded | None:
         index = self.index

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from collector.sessions.book import Claim, Discarded, Policy
 from collector.sessions.index import State
-from collector.sessions.keys import Kind, Owner
+from collector.sessions.keys import Kind, Owner, kept
+from collector.sessions.links import parked_owner
 from tests.collector.sessions.desk import POLICY, Desk
-from tests.collector.sessions.telemetry import log_request, record, span, trace_request
+from tests.collector.sessions.telemetry import log_request, record, span, trace_id, trace_request
 
 ANN = Owner(Kind.SESSION, "ann").digest
 
@@ -213,13 +214,6 @@ def test_a_trace_is_forgotten_with_the_last_session_that_reads_it() -> None:
     assert len(desk.book.index) == 0
 
 
-def test_an_unnamed_trace_is_dropped_where_traces_are_no_sessions() -> None:
-    desk = Desk(replace(POLICY, trace_is_session=False))
-    desk.send("traces", trace_request([span(1, 1)]))
-    assert desk.wait(12) == []
-    assert len(desk.book.index) == 0
-
-
 # -- crashes --------------------------------------------------------------------------------------------------------
 
 
@@ -357,3 +351,30 @@ def test_a_crash_anywhere_loses_no_claim_and_repeats_none(steps: list[tuple[str,
     seen = set().union(*judged.values()) if judged else set()
     # A crash starts idle times anew, so a session may close later; what came has been judged all the same.
     assert seen == sent
+
+
+def _outside_the_sample(rate: float) -> int:
+    """A trace that would not be kept if it were a session of its own."""
+    return next(n for n in range(1, 1000) if not kept(parked_owner(("", trace_id(n))).digest, rate))
+
+
+@pytest.mark.parametrize("crash", [False, True])
+@pytest.mark.parametrize("policy", [replace(POLICY, rate=0.9), replace(POLICY, trace_is_session=False)])
+def test_a_trace_that_is_not_judged_alone_waits_for_a_late_name(policy: Policy, crash: bool) -> None:
+    desk = Desk(policy)
+    trace = _outside_the_sample(0.9)
+    assert kept(ANN, policy.rate)
+    desk.send("traces", trace_request([span(trace, 1)]))
+    assert desk.wait(12) == []
+    if crash:
+        assert desk.crash() == []
+    _say(desk, 2, trace=trace)
+    assert _spans(desk, _only(desk.wait(12))) == {"span 1", "span 2"}
+
+
+def test_a_trace_that_is_not_judged_alone_is_forgotten_after_the_late_window() -> None:
+    desk = Desk(replace(POLICY, trace_is_session=False))
+    desk.send("traces", trace_request([span(1, 1)]))
+    desk.wait(12)
+    desk.wait(32)
+    assert len(desk.book.index) == 0
