@@ -38,6 +38,7 @@ log = structlog.get_logger(__name__)
 
 STORE_FILE = "verdicts.sqlite3"
 _HEALTH_S = 1.0
+_PURGE_STEP, _PURGE_PAUSE_S, _PURGE_EVERY_S = 200, 0.5, 600.0
 _WORKERS = 2  # sessions read at once: they take turns at the interpreter lock, but wait for the store together
 
 
@@ -100,6 +101,7 @@ class App:
             raise
         if self._grpc is not None:
             self._run("telling health", self._tell_health(self._grpc))
+        self._run("deleting old sessions", self._forget_old())
         # What lives long is in place; full passes of the garbage collector need not look at it again.
         gc.collect()
         gc.freeze()
@@ -211,6 +213,19 @@ class App:
         log.error("part_failed", part=task.get_name(), exc_info=error)
         if not self.failed.done():
             self.failed.set_exception(error)
+
+    async def _forget_old(self) -> None:
+        """Retention, in steps small enough that nobody waits for them."""
+        keep_ns = int(self._config.retention.days * 86_400 * 1e9)
+        while True:
+            try:
+                deleted = await self._store.purge(self._clock.now_ns() - keep_ns, _PURGE_STEP)
+            except StoreUnavailable as error:
+                log.warning("store_unavailable", error=str(error))
+                deleted = 0
+            if deleted:
+                log.info("old_sessions_deleted", sessions=deleted)
+            await asyncio.sleep(_PURGE_PAUSE_S if deleted == _PURGE_STEP else _PURGE_EVERY_S)
 
     async def _tell_health(self, receiver: GrpcReceiver) -> None:
         """gRPC's health says what /readyz says of ingest, so that balancers and Collectors go elsewhere."""

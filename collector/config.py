@@ -155,6 +155,12 @@ class OtlpExport(Section):
     events: bool = True
 
 
+class Retention(Section):
+    """How long closed sessions and their verdicts stay. Labels and baselines are copies and stay."""
+
+    days: float = Field(30, gt=0, allow_inf_nan=False, description="delete sessions that closed this long ago")
+
+
 class Export(Section):
     otlp: OtlpExport | None = None
 
@@ -190,6 +196,7 @@ class Config(Section):
     gates: GateSettings = GateSettings()
     export: Export = Export()
     calibration: Calibration = Calibration()
+    retention: Retention = Retention()
     log: Log = Log()
     shutdown_seconds: Seconds = Field(20, description="finish within this long after SIGTERM")
 

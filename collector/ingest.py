@@ -20,6 +20,7 @@ from collector.sessions.routing import Routed, Router
 log = structlog.get_logger(__name__)
 
 _ROOM_CHECK_S = 1.0
+_LOOKS_A_DROP = 10  # looking for what nobody needs any more goes through all sessions
 _MEND_S = 2.0
 
 
@@ -150,6 +151,7 @@ class Ingest:
 
     async def watch(self) -> None:
         """Keep an eye on the disk, and come back by ourselves when the journal has failed."""
+        looks = 0
         while True:
             try:
                 room = await asyncio.to_thread(self._journal.room)
@@ -161,7 +163,8 @@ class Ingest:
             self._metrics.journal_bytes(self._journal.size())
             if self._journal.failure is not None:
                 await self._mend()
-            if self._journal.segments > 1:
+            looks += 1
+            if self._journal.segments > 1 and looks % _LOOKS_A_DROP == 0:
                 self._journal.drop_before(self._book.oldest_needed())
             await asyncio.sleep(_ROOM_CHECK_S)
 

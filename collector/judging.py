@@ -152,13 +152,13 @@ class Judging:
             len(session.records),
             note="; ".join(reading.trajectory.notes)[:2000],
         )
-        earlier = await self._store.session(session.session_id, session.tenant)
+        earlier = await self._store.closings(session.session_id, session.tenant)
         if any(closing.closed_ns == closed_ns for closing in earlier):
             return  # this very closing, kept before a crash
         # The book forgets a session after its late window, the store does not: what began to arrive after a judged
         # closing, with the book knowing nothing of it, came too late.
         if any(closing.judged and closing.closed_ns < reading.first_ms * _MS for closing in earlier):
-            await self._keep_late(closed, max(closing.ref.revision for closing in earlier))
+            await self._keep_late(closed, max(closing.revision for closing in earlier))
             return
         if await self._store.finish(closed, reading.verdicts, reading.questions, self._exporters):
             self._count(claim, reading)

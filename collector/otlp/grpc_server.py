@@ -40,6 +40,8 @@ def options(max_request_bytes: int) -> list[tuple[str, int]]:
         ("grpc.keepalive_permit_without_calls", 1),
         # With the default of 1 a second instance on the same port would start, and take half of the connections.
         ("grpc.so_reuseport", 0),
+        # A request is buffered whole before it reaches us; more streams than this on one connection wait at the sender.
+        ("grpc.max_concurrent_streams", 128),
         ("grpc.max_connection_age_ms", 600_000),
         ("grpc.max_connection_age_grace_ms", 30_000),
     ]

@@ -11,11 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Generic, TypeVar
 
+import structlog
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
 from collector.store.store import ClosedSession, PendingQuestion
 from judge.verdict import Judged
+
+log = structlog.get_logger(__name__)
 
 _Record = TypeVar("_Record")
 
@@ -48,6 +51,16 @@ class RecordFormat(Generic[_Record]):
 CLOSED_SESSION = RecordFormat(ClosedSession)
 PENDING_QUESTION = RecordFormat(PendingQuestion)
 JUDGED = RecordFormat(Judged)
+
+
+def readable(kind: RecordFormat[_Record], text: str) -> _Record | None:
+    """The record, or None, said in the log, where the file was damaged or an older version wrote something else: one
+    such record must not stop what comes behind it."""
+    try:
+        return kind.load(text)
+    except (ValidationError, ValueError) as error:
+        log.error("stored_record_unreadable", error=type(error).__name__)  # noqa: TRY400 - its text may be content
+        return None
 
 
 def tame(value: object, depth: int = 0) -> object:

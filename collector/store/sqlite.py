@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Engine, Select, delete, func, select, update
 from collector.concluding import NOTHING_FOLLOWS, Concluding
 from collector.errors import StoreUnavailable
 from collector.store import statements
-from collector.store.records import CLOSED_SESSION, JUDGED, PENDING_QUESTION
+from collector.store.records import CLOSED_SESSION, JUDGED, PENDING_QUESTION, readable
 from collector.store.rows import question_row, session_row, verdict_row
 from collector.store.schema import SCHEMA_VERSION, outbox, questions, schema_version, sessions, verdicts
 from collector.store.sql_baselines import SqlBaselines
@@ -26,6 +26,7 @@ from collector.store.sql_ledger import SqlLedger
 from collector.store.sqlite_file import create_tables, engine, give_space_back, require_version, translated, unavailable
 from collector.store.store import (
     ClosedSession,
+    Closing,
     Held,
     OutboxItem,
     PendingQuestion,
@@ -129,8 +130,9 @@ class SqliteStore:
         def load(connection: Connection) -> list[PendingQuestion]:
             # In the reader's thread: each holds a session's record, and the event loop has telemetry to take.
             return [
-                replace(PENDING_QUESTION.load(record), asked=asked, next_ns=next_ns)
+                replace(question, asked=asked, next_ns=next_ns)
                 for record, asked, next_ns in connection.execute(statement)
+                if (question := readable(PENDING_QUESTION, record)) is not None
             ]
 
         return await self._read(load)
@@ -140,16 +142,23 @@ class SqliteStore:
 
     async def due_exports(self, exporter: str, now_ns: int, limit: int) -> list[OutboxItem]:
         statement = (
-            select(verdicts.c.record, outbox.c.attempts, outbox.c.created_ns)
+            select(verdicts.c.id, verdicts.c.record, outbox.c.attempts, outbox.c.created_ns)
             .join_from(outbox, verdicts)
             .where(outbox.c.exporter == exporter, outbox.c.next_ns <= now_ns)
             .order_by(outbox.c.number)
             .limit(limit)
         )
-        return [
-            OutboxItem(exporter, JUDGED.load(record), attempts, created_ns)
-            for record, attempts, created_ns in await self._rows(statement)
-        ]
+        items: list[OutboxItem] = []
+        damaged: list[str] = []
+        for verdict_id, record, attempts, created_ns in await self._rows(statement):
+            judged = readable(JUDGED, record)
+            if judged is None:
+                damaged.append(verdict_id)
+            else:
+                items.append(OutboxItem(exporter, judged, attempts, created_ns))
+        if damaged:  # they would stand at the head of the outbox for ever
+            await self.mark_exported(exporter, damaged)
+        return items
 
     async def mark_exported(self, exporter: str, verdict_ids: Sequence[str]) -> None:
         statement = delete(outbox).where(statements.queued(exporter, verdict_ids))
@@ -163,14 +172,13 @@ class SqliteStore:
     async def outbox_size(self, exporter: str) -> int:
         return await self._count(select(func.count()).select_from(outbox).where(outbox.c.exporter == exporter))
 
-    async def latest_revision(self, session_id: str, tenant: str) -> tuple[int, int] | None:
+    async def closings(self, session_id: str, tenant: str) -> list[Closing]:
         statement = (
-            select(sessions.c.revision, sessions.c.closed_ns)
-            .where(sessions.c.session_id == session_id, sessions.c.tenant == tenant, sessions.c.judged)
+            select(sessions.c.revision, sessions.c.closed_ns, sessions.c.judged)
+            .where(sessions.c.session_id == session_id, sessions.c.tenant == tenant)
             .order_by(sessions.c.revision.desc())
-            .limit(1)
         )
-        return next(((revision, closed_ns) for revision, closed_ns in await self._rows(statement)), None)
+        return [Closing(revision, closed_ns, judged) for revision, closed_ns, judged in await self._rows(statement)]
 
     async def sessions(self, where: SessionFilter) -> list[SessionSummary]:
         return [

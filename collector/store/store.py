@@ -89,6 +89,15 @@ class SessionSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class Closing:
+    """That a session was closed, and whether it was judged then."""
+
+    revision: int
+    closed_ns: int
+    judged: bool
+
+
+@dataclass(frozen=True, slots=True)
 class SessionFilter:
     """Which sessions to list; None means any. `text` is looked for in session id, task and service, whatever
     its case; `evaluator` and `label` must be those of one and the same verdict."""
@@ -181,8 +190,8 @@ class Store(Protocol):
 
     async def outbox_size(self, exporter: str) -> int: ...
 
-    async def latest_revision(self, session_id: str, tenant: str) -> tuple[int, int] | None:
-        """(revision, closed_ns) of the newest finished closing of this session, judged ones only."""
+    async def closings(self, session_id: str, tenant: str) -> list[Closing]:
+        """Every closing of this session, newest revision first, without its record."""
 
     async def sessions(self, where: SessionFilter) -> list[SessionSummary]:
         """Newest first."""

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import pytest
 import pytest_asyncio
 
-from collector.store.store import Held, SessionFilter, Store
+from collector.store.store import Closing, Held, SessionFilter, Store
 from extractors.anchors import Anchor
 from extractors.trajectory import CallOutcome, ToolCall
 from judge.verdict import NotApplicable, NotJudged, Outcome, Score, SessionRef
@@ -37,7 +37,7 @@ class StoreContract:
         assert await store.session("s-1") == [session]
         assert await store.verdicts(session.ref) == [*verdicts, question.draft]
         assert await store.due_questions(NOW_NS, 10) == [question]
-        assert await store.latest_revision("s-1", "") == (1, NOW_NS)
+        assert await store.closings("s-1", "") == [Closing(1, NOW_NS, True)]
 
     async def test_finishing_twice_writes_nothing_the_second_time(self, store: Store) -> None:
         assert await store.finish(closed(), [judged()], [], ["otlp"])
@@ -53,13 +53,13 @@ class StoreContract:
         for session in (first, second):
             assert await store.finish(session, [judged(revision=session.ref.revision)], [], [])
         assert await store.session("s-1") == [second, first]
-        assert await store.latest_revision("s-1", "") == (2, NOW_NS + 5)
+        assert await store.closings("s-1", "") == [Closing(2, NOW_NS + 5, True), Closing(1, NOW_NS, True)]
         assert await store.verdicts(second.ref) == [judged(revision=2)]
 
-    async def test_telemetry_kept_but_not_judged_is_no_revision(self, store: Store) -> None:
+    async def test_telemetry_kept_but_not_judged_says_so(self, store: Store) -> None:
         await store.finish(closed(), [], [], [])
         await store.finish(replace(closed(revision=2), judged=False), [], [], [])
-        assert await store.latest_revision("s-1", "") == (1, NOW_NS)
+        assert [closing.judged for closing in await store.closings("s-1", "")] == [False, True]
         assert len(await store.session("s-1")) == 2
 
     async def test_tenants_may_use_the_same_session_id(self, store: Store) -> None:
@@ -67,7 +67,7 @@ class StoreContract:
             assert await store.finish(closed(tenant=tenant), [judged(tenant=tenant)], [], [])
         assert [session.ref.tenant for session in await store.session("s-1", "b")] == ["b"]
         assert len(await store.session("s-1")) == 2
-        assert await store.latest_revision("s-1", "c") is None
+        assert await store.closings("s-1", "c") == []
         assert await store.verdicts(SessionRef("s-1", 1, "a")) == [judged(tenant="a")]
 
     async def test_a_settled_question_becomes_a_verdict_and_is_queued(self, store: Store) -> None:

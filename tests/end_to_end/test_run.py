@@ -53,6 +53,15 @@ def test_late_telemetry_is_judged_as_the_next_revision(tmp_path: Path) -> None:
         assert all(judged.supersedes for judged in server.verdicts(second))
 
 
+def test_sessions_older_than_the_retention_are_deleted(tmp_path: Path) -> None:
+    with Server(tmp_path, retention={"days": 0.5 / 86_400}) as server:
+        server.send(conversation("chat-1"))
+        server.judged("chat-1")
+        assert server.stop() == 0
+        server.start()
+        wait_for(lambda: server.closings("chat-1") == [], "the old session to be deleted", 20)
+
+
 def test_a_session_end_event_closes_at_once(tmp_path: Path) -> None:
     with Server(tmp_path, sessions={"idle_seconds": 300}) as server:
         last = chat_span("chat-1", 1, 1, "Bye", "Bye!")

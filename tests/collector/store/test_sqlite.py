@@ -288,3 +288,15 @@ def _no_file_may_grow() -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+async def test_a_damaged_record_is_passed_over_and_leaves_the_outbox(tmp_path: Path) -> None:
+    store = SqliteStore.open(tmp_path / "verdicts.sqlite3")
+    await store.finish(closed(), [judged(), judged(evaluator="budgets")], [pending()], ["otlp"])
+    with sqlite3.connect(tmp_path / "verdicts.sqlite3") as connection:
+        connection.execute("UPDATE verdicts SET record = '{' WHERE evaluator = 'budgets'")
+        connection.execute("UPDATE questions SET record = '[]'")
+    assert [item.judged for item in await store.due_exports("otlp", NOW_NS, 10)] == [judged()]
+    assert await store.outbox_size("otlp") == 1
+    assert await store.due_questions(NOW_NS, 10) == []
+    await store.close()
