@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Final
 
 from extractors.attributes import as_mapping, json_text, parse_json
+from extractors.repetition import read_once
 from extractors.skill_files import reading
 from extractors.skill_loads import FileLoad, Pages, file_loads
 from extractors.skills import LoadedBy, LoadOutcome, Skill, SkillInvocation
@@ -79,6 +80,7 @@ _NAMED_SKILL: Final = re.compile(r"<skill name=(?:\"([^\"\n]*)\"|'([^'\n]*)')>")
 _CATALOG_HEADING: Final = "available skills"
 
 
+@read_once
 def catalog(text: str) -> tuple[Skill, ...] | None:
     """The skills that a prompt or a listing tool offers; () for an empty catalog, None when there is no catalog.
 
