@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, SecretStr, model_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 
 from collector.config_section import Ratio, Seconds, Section
 from collector.judge_config import JudgeSettings
@@ -35,6 +35,15 @@ SCOPE_NAMES: dict[str, tuple[str, ...]] = {"codex": ("conversation.id", "thread_
 class Listener(Section):
     listen: str = Field(description="address:port; port 0 takes a free one")
     enabled: bool = True
+
+    @field_validator("listen")
+    @classmethod
+    def _is_an_address(cls, listen: str) -> str:
+        host, _, port = listen.rpartition(":")
+        # gRPC takes 70000 for another port, and says nothing.
+        if not host or not (port.isascii() and port.isdigit()) or int(port) > 65_535:
+            raise ValueError("must be address:port, with a port from 0 to 65535, as 127.0.0.1:4317")
+        return listen
 
 
 class Receivers(Section):

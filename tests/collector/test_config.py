@@ -66,3 +66,17 @@ def test_a_key_is_never_printed(tmp_path: Path) -> None:
 def test_a_missing_file_is_a_problem_like_any_other(tmp_path: Path) -> None:
     with pytest.raises(DocumentError, match="cannot be read"):
         load_config(tmp_path / "none.yaml", {})
+
+
+@pytest.mark.parametrize(
+    "listen", ["nowhere", "4317", ":4317", "127.0.0.1:", "127.0.0.1:70000", "127.0.0.1:http", "a:-1"]
+)
+def test_what_is_no_address_with_a_port_is_told_with_its_line(tmp_path: Path, listen: str) -> None:
+    (problem,) = _problems(tmp_path, f"receivers:\n  grpc:\n    listen: '{listen}'\n")
+    assert problem.startswith("spanjudge.yaml:3: receivers.grpc")
+    assert "address:port" in problem
+
+
+@pytest.mark.parametrize("listen", ["127.0.0.1:0", "0.0.0.0:65535", "[::1]:4317", "localhost:4317"])
+def test_an_address_with_a_port_is_good(tmp_path: Path, listen: str) -> None:
+    assert _load(tmp_path, f"admin:\n  listen: '{listen}'\n").admin.listen == listen
