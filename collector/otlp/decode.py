@@ -224,7 +224,7 @@ def _completeness(item: _Item, span: Span) -> tuple[int, int, tuple[bytes, bytes
 
 def _hex(raw: bytes, length: int) -> str | None:
     """An id as lower-case hex; None when it is absent, all zeros or of the wrong length."""
-    return raw.hex() if len(raw) == length and any(raw) else None
+    return raw.hex() if len(raw) == length and raw.strip(b"\0") else None
 
 
 def _name(raw: bytes) -> str:

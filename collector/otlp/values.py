@@ -27,9 +27,12 @@ def attributes(pairs: Iterable[pb.KeyValue], notes: set[str]) -> dict[str, Value
     found: dict[str, Value] = {}
     for pair in pairs:
         any_value = pair.value
-        # Four values of five are texts: they are spared the question of which kind they are.
-        raw = any_value.string_value
-        found[text(pair.key)] = text(raw) if raw else value(any_value, notes)
+        key, raw = pair.key, any_value.string_value
+        # Four values of five are texts: they are spared the question of which kind they are, and calls of `text`.
+        if raw:
+            found[key if type(key) is str else text(key)] = raw if type(raw) is str else text(raw)
+        else:
+            found[text(key)] = value(any_value, notes)
     return found
 
 
