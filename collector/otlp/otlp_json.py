@@ -6,6 +6,7 @@ Each span and record is converted by itself, so that one that is wrong is turned
 
 from __future__ import annotations
 
+import re
 from base64 import b64decode
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -44,6 +45,9 @@ class Converted:
     rejected: int
     cause: str | None
     items: int
+
+
+_FIELDS_TO_IT = re.compile(r"(?:Failed to parse \w+ field: )+")
 
 
 class _Rejected(Exception):
@@ -188,12 +192,15 @@ def _parse(fields: Object, message: _M, place: str) -> _M:
         return json_format.ParseDict(fields, message, ignore_unknown_fields=True)
     # ParseDict lets a few Python errors through for values of the wrong type.
     except (json_format.ParseError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise _Rejected(f"{place}: {_shortened(str(error))}") from error
+        # What follows quotes the value, which is content, and the cause is logged.
+        fields_to_it = _FIELDS_TO_IT.match(str(error))
+        path = _shortened(fields_to_it.group()) if fields_to_it else ""
+        raise _Rejected(f"{place}: {path}the value is not what OTLP has there") from None
 
 
-def _shortened(reason: str) -> str:
+def _shortened(path: str) -> str:
     """The parser names each level of nesting; the ends tell the story."""
-    return reason if len(reason) <= 300 else f"{reason[:120]} ... {reason[-120:]}"
+    return path if len(path) <= 300 else f"{path[:120]} ... {path[-120:]}"
 
 
 def _parse_envelope(group: Object, keys: tuple[str, ...], message: Message, place: str) -> None:

@@ -104,6 +104,24 @@ def test_a_wrong_span_is_turned_away_alone_and_the_cause_names_it(broken: Any, c
     assert [got.span_id[-1] for got in decode_session("s", [converted.payload], []).spans] == ["1", "3"]
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"startTimeUnixNano": "hunter2"},
+        {"kind": "hunter2"},
+        {"name": {"hunter2": 1}},
+        {"attributes": [{"key": "a", "value": {"intValue": "hunter2"}}]},
+        {"attributes": [{"key": "a", "value": {"doubleValue": "hunter2"}}]},
+        {"attributes": [{"key": "a", "value": {"boolValue": "hunter2"}}]},
+        {"attributes": [{"key": "a", "value": {"bytesValue": "hunter2"}}]},
+        {"attributes": "hunter2"},
+        {"traceId": "hunter2"},
+    ],
+)
+def test_a_cause_quotes_nothing_of_what_was_sent(fields: dict[str, Any]) -> None:
+    assert "hunter2" not in (to_protobuf(traces(span(1, **fields)), "traces").cause or "")
+
+
 def test_a_wrong_record_is_turned_away_alone() -> None:
     converted = to_protobuf(logs({"timeUnixNano": "1"}, {"timeUnixNano": "soon"}), "logs")
     assert (converted.items, converted.rejected) == (1, 1)
