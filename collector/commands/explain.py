@@ -144,6 +144,7 @@ def _trace(judged: Judged, labels: Sequence[Label]) -> Iterator[Text]:
         "evaluator": verdict.evaluator_version,
         "case": verdict.case,
         "judge model": verdict.judge_model,
+        "agreement of votes": None if verdict.agreement is None else f"{verdict.agreement:.2f}",
         "prompt": None if verdict.prompt_version is None else f"{verdict.prompt_version} {verdict.prompt_hash or ''}",
         "service": _pair(judged.service, judged.service_version),
         "agent": _pair(judged.agent, judged.agent_version),

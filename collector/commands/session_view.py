@@ -71,7 +71,8 @@ def verdict_lines(judged: Judged, most: int) -> Iterator[Text]:
     verdict = judged.verdict
     case: Part = (f"  {safe(verdict.case)}{', high risk' if verdict.high_risk else ''}" if verdict.case else "", _DIM)
     about: Part = (f"  of {short(verdict.subject.name, 60)}" if verdict.subject.name else "", _DIM)
-    by: Part = (f"  by {safe(verdict.judge_model)}" if verdict.judge_model else "", _DIM)
+    votes = f", {verdict.agreement:.0%} of votes" if verdict.agreement is not None else ""
+    by: Part = (f"  by {safe(verdict.judge_model)}{votes}" if verdict.judge_model else "", _DIM)
     match verdict.outcome:
         case Score(value, label, explanation):
             good = passed(verdict)

@@ -12,6 +12,7 @@ from typer.testing import CliRunner, Result
 
 from collector.app import STORE_FILE
 from collector.cli import app
+from collector.commands.session_view import verdict_lines
 from collector.store.sqlite import SqliteStore
 from collector.store.store import ClosedSession
 from extractors.registry import extract
@@ -66,6 +67,14 @@ def test_a_verdict_stands_beside_what_it_judges(data_dir: Path) -> None:
     refused = next(number for number, line in enumerate(lines) if "refused renewals" in line)
     assert "refusal: Skill 'renewals' not found" in lines[refused + 1]
     assert "FAIL  skill_selection  No 0.00" in lines[refused + 2]
+
+
+def test_how_many_votes_agreed_stands_beside_the_model() -> None:
+    voted = judged(outcome=Score(1.0, "Yes", ""))
+    voted = replace(voted, verdict=replace(voted.verdict, judge_model="model-a", agreement=2 / 3))
+    alone = replace(voted, verdict=replace(voted.verdict, agreement=None))
+    assert [line.plain.endswith("by model-a, 67% of votes") for line in verdict_lines(voted, 80)] == [True]
+    assert [line.plain.endswith("by model-a") for line in verdict_lines(alone, 80)] == [True]
 
 
 def test_text_of_a_judge_is_neither_markup_nor_control_sequence(data_dir: Path) -> None:
