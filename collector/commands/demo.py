@@ -22,10 +22,11 @@ from collector.clock import SystemClock
 from collector.commands.files import fail
 from collector.commands.sending import Totals, Unreachable, send, sender_to
 from collector.commands.terminal import console, safe, styled
-from collector.demo.report import Found, metric_lines, missing_verdicts, verdict_table
+from collector.demo.report import Found, metric_lines, missing_verdicts, unasked, verdict_table
 from collector.demo.server import Server, ServerFailed, running, wait_until, write_files
 from collector.demo.sessions import DemoSession, demo_sessions, suite_text
 from collector.store.sqlite import SqliteStore
+from judge.describe import listed
 from judge.verdict import Judged, NotJudged
 
 _CLOSING_S = 25.0
@@ -110,7 +111,7 @@ def _play(screen: Console, server: Server, sessions: Sequence[DemoSession], dire
         screen.print(
             styled(
                 ("Questions for an LLM judge were not asked: ", "yellow"),
-                "set ANTHROPIC_API_KEY and run the demo again to have skill_selection and goal_completion judged.",
+                f"set ANTHROPIC_API_KEY and run the demo again to have {listed(unasked(found), most=10)} judged.",
             )
         )
     _print_metrics(screen, server)

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from collector.commands.terminal import safe, short
 from collector.demo.sessions import DemoSession
-from judge.passing import passed
+from judge.passing import COMPOSITE, passed
 from judge.verdict import Judged, NotApplicable, NotJudged, Score, Verdict
 
 _METRICS = ("spanjudge_verdicts_total", "spanjudge_sessions_closed_total", "spanjudge_not_judged_total")
@@ -44,6 +44,14 @@ def missing_verdicts(sessions: Sequence[DemoSession], found: Found) -> list[str]
     return lines
 
 
+def unasked(found: Found) -> list[str]:
+    """The evaluators that had a question and nobody to put it to, sorted. The composite only waits for theirs."""
+    verdicts = [one.verdict for judged in found.values() for one in judged]
+    return sorted(
+        {one.evaluator for one in verdicts if one.evaluator != COMPOSITE and _reason(one) == "no_judge_configured"}
+    )
+
+
 def verdict_table(sessions: Sequence[DemoSession], found: Found) -> Table:
     """Sessions with failures first; within a session failures, missing scores, passes. What does not apply is left
     out."""
@@ -70,6 +78,10 @@ def metric_lines(exposition: str) -> Iterator[str]:
         yield from (safe(line) for line in lines[:_MOST_LINES])
         if len(lines) > _MOST_LINES:
             yield f"... and {len(lines) - _MOST_LINES} more of {name}"
+
+
+def _reason(verdict: Verdict) -> str | None:
+    return verdict.outcome.reason if isinstance(verdict.outcome, NotJudged) else None
 
 
 def _tells(line: str) -> bool:

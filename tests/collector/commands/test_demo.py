@@ -20,7 +20,7 @@ from collector.demo.report import metric_lines, missing_verdicts
 from collector.demo.sessions import DemoSession, demo_sessions, suite_text
 from extractors.registry import extract
 from extractors.spans import Session
-from judge.catalog import build, plan_all
+from judge.catalog import BUILT_IN, build, plan_all
 from judge.suites import expectations_for, parse_suite
 from judge.verdict import Score
 from tests.fakes.verdicts import judged
@@ -79,6 +79,8 @@ def test_the_demo_finds_what_it_must_and_leaves_no_server(tmp_path: Path) -> Non
         check=False,
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
+    asking = sorted(name for name, entry in BUILT_IN.items() if entry.prompt and "ask" not in entry.takes)
+    assert f"to have {', '.join(asking)} judged" in " ".join(ended.stdout.split())
     for shown in ("FAIL other_skill", "FAIL loop", "FAIL violated", "no_judge_configured", "spanjudge show"):
         assert shown in ended.stdout
     assert '"stopped"' in (tmp_path / "server.log").read_text(encoding="utf-8")
