@@ -138,7 +138,7 @@ class EvaluatorSettings(Section):
     system_prompt: str | None = Field(None, description="replaces the evaluator's own system prompt")
     votes: int = Field(1, ge=1, le=15, description="ask this often, and go by the majority; an odd number")
     max_questions: int = Field(MAX_QUESTIONS, ge=1, description="most questions about one session; the rest are told")
-    ask: bool = Field(False, description="ask the judge where code cannot decide (two evaluators)")
+    ask: bool = Field(False, description="ask the judge where code cannot decide (three evaluators)")
     prices: dict[str, Price] = Field(
         default_factory=dict, description="budgets: model name, or a pattern of names → price"
     )

@@ -57,7 +57,7 @@ BUILT_IN: Mapping[str, Entry] = {
     ForbiddenEvents.id: _code(ForbiddenEvents),
     AnswerContains.id: _code(AnswerContains),
     StepEfficiency.id: _code(StepEfficiency),
-    ErrorRecovery.id: _code(ErrorRecovery),
+    ErrorRecovery.id: Entry(ErrorRecovery, ASKING | {"ask"}, ErrorRecovery.id),
     BudgetsKept.id: Entry(BudgetsKept, ALWAYS | {"prices"}),
     SensitiveData.id: Entry(SensitiveData, ALWAYS | {"allow", "kinds"}),
     ToolSelection.id: Entry(ToolSelection, ASKING | {"ask"}, ToolSelection.id),
@@ -68,7 +68,7 @@ BUILT_IN: Mapping[str, Entry] = {
     GoalCompletion.id: Entry(GoalCompletion, ASKING, GoalCompletion.id),
     Faithfulness.id: Entry(Faithfulness, ASKING, Faithfulness.id),
 }
-"""Those that come with SpanJudge. `tool_selection` and `argument_correctness` ask a judge only if `ask` is set."""
+"""Those that come with SpanJudge. What takes `ask` asks a judge only if that is set."""
 
 NAMES: tuple[str, ...] = tuple(BUILT_IN)
 

@@ -1,10 +1,13 @@
 """What did the agent do about each call that failed?
 
 Failed calls of one tool by one agent with no success of that tool between them are one episode; every failed call
-gets the label of its episode. Scale:
+gets the label of its episode. Scale by code:
 `retried_once` 1 (one failure, then the tool worked) · `switched` 1 (another tool was used with success instead) ·
 `retried` 0.75 (worked after the second failure) · `gave_up` 0.5 (the agent went on or answered without) ·
 `thrashed` 0.25 (failed three times or more, whatever came after) · `ended_on_error` 0 (nothing came after).
+
+`switched` and `gave_up` go by appearance: code cannot tell whether the other tool was meant as a substitute, or giving
+up was wise. With `ask`, a judge is asked about the last failure of such an episode: `Sensible` 1, `Careless` 0.
 """
 
 from __future__ import annotations
@@ -14,30 +17,79 @@ from dataclasses import dataclass
 
 from extractors.trajectory import CallOutcome, ToolCall, Trajectory
 from judge.describe import call_text, shorten
+from judge.evaluators.asking import Asking
+from judge.evaluators.next_call import call_markup
+from judge.fence import Markup, fence
+from judge.options import DEFAULTS, EvaluatorOptions
+from judge.question import Question, Scale
 from judge.subjects import subjects_of
-from judge.verdict import NotApplicable, NotJudged, Outcome, Score, Verdict, whole_session
+from judge.suites import Case
+from judge.transcript import DEFAULT_TOKENS, Transcript
+from judge.verdict import NotApplicable, NotJudged, Outcome, Score, Subject, Verdict, whole_session
 
+SCALE = Scale({"Sensible": 1.0, "Careless": 0.0})
+LOGIC = "1"
+BY_APPEARANCE = frozenset({"switched", "gave_up"})
 THRASHING = 3
+MOST_ERROR = 4_000
+"""Bytes of an error text that a question repeats."""
 WORKED = frozenset({CallOutcome.OK, CallOutcome.UNANSWERED})
 """Of a call without a recorded outcome we know that it ran, and not that it failed."""
 
 
 class ErrorRecovery:
-    """One verdict for each failed call. Refused calls never ran and are not failures."""
+    """One verdict for each failed call; with `ask`, a question in place of some. Refused calls never ran and are not
+    failures."""
 
     id = "error_recovery"
-    version = "1"
 
-    def plan(self, trajectory: Trajectory, cases: Sequence[object]) -> Sequence[Verdict]:
+    def __init__(self, options: EvaluatorOptions = DEFAULTS, transcript_tokens: int = DEFAULT_TOKENS) -> None:
+        self._asking = Asking(self.id, LOGIC, SCALE, options, transcript_tokens) if options.ask else None
+
+    @property
+    def version(self) -> str:
+        return self._asking.version if self._asking else LOGIC
+
+    def plan(self, trajectory: Trajectory, cases: Sequence[Case]) -> Sequence[Question | Verdict]:
         calls = trajectory.tool_calls
         episodes = _episodes(calls)
         if not episodes:
             return [Verdict(self.id, self.version, whole_session(trajectory), NotApplicable("no call failed"))]
         outcomes: dict[int, Outcome] = {}
+        to_ask: list[int] = []
         for episode in episodes:
-            outcomes |= dict.fromkeys(episode.failures, _outcome(trajectory, episode))
+            outcome = _outcome(trajectory, episode)
+            if self._asking and isinstance(outcome, Score) and outcome.label in BY_APPEARANCE:
+                *earlier, last = episode.failures
+                outcomes |= dict.fromkeys(earlier, NotApplicable("judged with the last failure of this tool"))
+                to_ask.append(last)
+            else:
+                outcomes |= dict.fromkeys(episode.failures, outcome)
         subjects = subjects_of(calls)
-        return [Verdict(self.id, self.version, subjects[position], outcomes[position]) for position in sorted(outcomes)]
+        verdicts = [Verdict(self.id, self.version, subjects[at], outcomes[at]) for at in sorted(outcomes)]
+        if self._asking is None or not to_ask:
+            return verdicts
+        return [
+            *verdicts,
+            *_questions(self._asking, trajectory, [(calls[at], subjects[at]) for at in sorted(to_ask)], cases),
+        ]
+
+
+def _questions(
+    asking: Asking, trajectory: Trajectory, calls: Sequence[tuple[ToolCall, Subject]], cases: Sequence[Case]
+) -> list[Question | Verdict]:
+    if trajectory.task is None:
+        missing = NotJudged("content_not_recorded", "the task was not recorded")
+        return [asking.verdict(subject, missing, cases) for _, subject in calls]
+    asked, left_out = asking.at_most(calls, trajectory)
+    record = asking.transcript(trajectory)
+    return [*(_question(asking, record, call, subject, cases) for call, subject in asked), *left_out]
+
+
+def _question(asking: Asking, record: Transcript, call: ToolCall, subject: Subject, cases: Sequence[Case]) -> Question:
+    error = Markup('<error state="not recorded"/>') if call.error is None else fence("error", call.error, MOST_ERROR)
+    shown = Markup(f"{call_markup(call)}\n{error}")
+    return asking.question(subject, record, cases, call=shown, excerpt=asking.excerpt(record, call.anchor))
 
 
 @dataclass(slots=True)

@@ -14,6 +14,7 @@ from judge.composite import PARTS, CompositeRules
 from judge.documents import parse_document
 from judge.evaluators import (
     argument_correctness,
+    error_recovery,
     faithfulness,
     goal_completion,
     skill_abstention,
@@ -35,6 +36,7 @@ SUITES = (DOCS / "suites.md").read_text(encoding="utf-8")
 SETTINGS, RUBRIC = re.findall(r"```yaml\n(.*?)```", EVALUATORS, re.DOTALL)
 SCALES = {
     "argument_correctness": argument_correctness.SCALE,
+    "error_recovery": error_recovery.SCALE,
     "faithfulness": faithfulness.SCALE,
     "goal_completion": goal_completion.SCALE,
     "skill_abstention": skill_abstention.SCALE,

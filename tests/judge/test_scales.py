@@ -10,8 +10,7 @@ from judge.scales import scales
 
 def test_every_evaluator_that_only_asks_has_its_scale_here() -> None:
     asking = {name: import_module(f"judge.evaluators.{name}") for name, entry in BUILT_IN.items() if entry.prompt}
-    both_ways = {"tool_selection", "argument_correctness"}
-    expected = {name: module.SCALE for name, module in asking.items() if name not in both_ways}
+    expected = {name: module.SCALE for name, module in asking.items() if "ask" not in BUILT_IN[name].takes}
     assert {name: scale for name, scale in scales().items() if name != "composite"} == expected
 
 

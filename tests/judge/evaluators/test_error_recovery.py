@@ -8,14 +8,25 @@ import pytest
 
 from extractors.trajectory import CallOutcome, ToolCall
 from judge.evaluators.error_recovery import ErrorRecovery
+from judge.options import EvaluatorOptions
+from judge.question import Question
 from judge.verdict import NotApplicable, NotJudged, Score, Verdict
-from tests.judge.trajectories import call, failed, step, trajectory
+from tests.judge.trajectories import call, case, failed, step, trajectory
 
+ASK = EvaluatorOptions(ask=True)
 FAILED_LAST = failed("a", {"n": 1}, start_ns=10, end_ns=20)
 
 
 def _verdicts(*calls: ToolCall, **rest: Any) -> list[Verdict]:
-    return list(ErrorRecovery().plan(trajectory(*calls, **rest), []))
+    return [one for one in ErrorRecovery().plan(trajectory(*calls, **rest), []) if isinstance(one, Verdict)]
+
+
+def _asked(*calls: ToolCall, **rest: Any) -> tuple[list[Question], list[Verdict]]:
+    findings = ErrorRecovery(ASK).plan(trajectory(*calls, **rest), [])
+    return (
+        [one for one in findings if isinstance(one, Question)],
+        [one for one in findings if isinstance(one, Verdict)],
+    )
 
 
 def _labels(*calls: ToolCall, **rest: Any) -> list[str]:
@@ -113,3 +124,59 @@ def test_scores_fall_from_recovery_to_surrender() -> None:
 def test_refused_calls_are_not_failures_and_without_failures_nothing_applies() -> None:
     (verdict,) = _verdicts(*_calls("a- b a?"))
     assert verdict.outcome == NotApplicable("no call failed")
+
+
+def test_a_judge_is_asked_only_where_code_goes_by_appearance() -> None:
+    for calls in ("a! a", "a! a! a", "a! a! a!", "a b"):
+        questions, verdicts = _asked(*_calls(calls), answer="x")
+        assert questions == []
+        assert [one.outcome for one in verdicts] == [one.outcome for one in _verdicts(*_calls(calls), answer="x")]
+    for calls in ("a! b", "a! b-"):
+        (question,), verdicts = _asked(*_calls(calls), answer="x")
+        assert verdicts == []
+        assert (question.subject.kind, question.subject.name) == ("tool_call", "a")
+
+
+def test_without_ask_nobody_is_asked_and_the_version_says_so() -> None:
+    assert ErrorRecovery().version == "1"
+    assert ErrorRecovery(ASK).version == "1+v1"
+
+
+def test_an_episode_is_one_question_at_its_last_failure() -> None:
+    (question,), (earlier,) = _asked(*_calls("a! a! b"))
+    assert earlier.outcome == NotApplicable("judged with the last failure of this tool")
+    assert earlier.subject.ref.endswith("1")
+    assert question.subject.ref.endswith("2")
+
+
+def test_the_judge_sees_the_call_its_error_and_what_came_after() -> None:
+    (question,), _ = _asked(
+        failed("read", {"path": "/x"}, "no such <file>", start_ns=1, end_ns=2),
+        call("search", {"for": "x"}, number=2, result="it is in /y", start_ns=3, end_ns=4),
+        answer="It moved to /y.",
+    )
+    assert "<tool>read</tool>" in question.prompt.question
+    assert "<error>no such &lt;file></error>" in question.prompt.question
+    assert "it is in /y" in question.prompt.prefix
+    assert "It moved to /y." in question.prompt.prefix
+
+
+def test_an_error_text_that_was_not_recorded_is_told_as_that() -> None:
+    (question,), _ = _asked(call("a", {}, CallOutcome.FAILED), answer="x")
+    assert '<error state="not recorded"/>' in question.prompt.question
+
+
+def test_without_the_task_nobody_is_asked_about_it() -> None:
+    questions, (verdict,) = _asked(*_calls("a! b"), task=None)
+    assert questions == []
+    assert verdict.outcome == NotJudged("content_not_recorded", "the task was not recorded")
+
+
+def test_questions_are_limited_and_urgent_for_cases_of_high_risk() -> None:
+    calls = [failed(f"tool-{at}", {}, number=at) for at in range(1, 6)]
+    options = EvaluatorOptions(ask=True, max_questions=2)
+    findings = ErrorRecovery(options).plan(trajectory(*calls, answer="x"), [case("risk: high")])
+    questions = [one for one in findings if isinstance(one, Question)]
+    assert [one.high_risk for one in questions] == [True, True]
+    told = "3 of 5 questions were not asked: evaluators.error_recovery.max_questions is 2"
+    assert NotJudged("over_limit", told) in [one.outcome for one in findings if isinstance(one, Verdict)]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from judge.evaluators import (
     argument_correctness,
+    error_recovery,
     faithfulness,
     goal_completion,
     skill_abstention,
@@ -32,6 +33,7 @@ def test_a_released_prompt_is_never_edited() -> None:
 
 LABELS = {
     "argument_correctness": argument_correctness.SCALE,
+    "error_recovery": error_recovery.SCALE,
     "faithfulness": faithfulness.SCALE,
     "goal_completion": goal_completion.SCALE,
     "skill_abstention": skill_abstention.SCALE,
