@@ -28,7 +28,7 @@ from extractors.repetition import remembered
 from extractors.skill_signals import untold_bodies
 from extractors.spans import Attributes, Session, Span
 from extractors.trajectory import Agent, Trajectory
-from extractors.tree import span_anchor, tree_of
+from extractors.tree import tree_of
 
 UNRECOGNISED = "unrecognised"
 """`Trajectory.harness` of a session in which nothing was understood."""
@@ -144,8 +144,12 @@ def attributes(session: Session, trajectory: Trajectory) -> Attributes:
 
 def _root(session: Session, trajectory: Trajectory) -> Span | None:
     """The span that the trajectory is anchored to; without one, the first span without a recorded parent."""
-    anchored = [span for span in session.spans if span_anchor(span) == trajectory.root_anchor]
-    return next(iter(anchored or tree_of(session.spans).roots() or session.spans), None)
+    anchor = trajectory.root_anchor
+    if anchor is not None and anchor.signal == "span":
+        for span in session.spans:
+            if span.span_id == anchor.span_id and span.trace_id == anchor.trace_id:
+                return span
+    return next(iter(tree_of(session.spans).roots() or session.spans), None)
 
 
 def _is_short(value: object) -> bool:

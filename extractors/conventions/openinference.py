@@ -50,7 +50,8 @@ def framework(session: Session) -> str | None:
 
     One may run inside another's tool: then the outer one, which begins first, is the harness.
     """
-    names = (span.scope.name.removeprefix(SCOPE) for span in in_time_order(session.spans) if is_ours(span))
+    ours = [span for span in session.spans if span.scope.name.startswith(SCOPE)]
+    names = (span.scope.name.removeprefix(SCOPE) for span in in_time_order(ours)) if ours else ()
     return next((name for name in names if name in FRAMEWORKS), None)
 
 
