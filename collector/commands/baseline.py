@@ -179,7 +179,12 @@ def baseline_show(
         typer.echo(json_text({**_document(baseline), "rates": rates, "session_ids": ids}), nl=False)
         return
     screen = console()
-    screen.print(styled((safe(baseline.name), "bold cyan"), f"  {_named(baseline.service)}, {short(baseline.note)}"))
+    about = (
+        _named(baseline.service),
+        f"version {short(baseline.agent_version or 'not recorded', 80)}",
+        short(baseline.note),
+    )
+    screen.print(styled((safe(baseline.name), "bold cyan"), "  " + ", ".join(filter(None, about))))
     for evaluator, one in sorted(counts.items()):
         screen.print(styled(f"  {evaluator:<28} {one.passed} of {one.total} sessions passed"))
     for each in kept:

@@ -71,7 +71,7 @@ def check_config(
     rules = rules_of(config, config_file)
     cases = sum(len(suite.cases) for suite in rules.suites)
     typer.echo(
-        f"{config_file}: good. {len(rules.evaluators)} evaluators, {len(rules.suites)} suites with {cases} cases."
+        f"{config_file}: good. Evaluators: {len(rules.evaluators)}, suites: {len(rules.suites)}, cases: {cases}."
     )
 
 
