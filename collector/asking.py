@@ -56,6 +56,8 @@ class Asking:
         self._held = [_ORDINARY] if only_high_risk else []
         self._prefixes = Prefixes(once=terms.answer_cache_s > 0)
         self._asked: set[str] = set()
+        self._set_aside: set[str] = set()
+        """questions on which we failed ourselves: kept, and asked again by the next process"""
         self._swept_ns = 0
         self._forgot_ns = 0
         self._rests_until_ns = 0
@@ -107,7 +109,7 @@ class Asking:
             return []
         # Twice as many as are wanted: some may have to wait for another that shares their record.
         held = [*self._held, *self._gate.held(now_ns)]
-        due = await self._store.due_questions(now_ns, 2 * free, held=held, but_not=self._asked)
+        due = await self._store.due_questions(now_ns, 2 * free, held=held, but_not=self._asked | self._set_aside)
         return self._prefixes.choose(due, free, now_ns)
 
     async def _take(self, pending: PendingQuestion) -> None:
@@ -116,6 +118,9 @@ class Asking:
             answered = await self._turns.take(pending)
         except StoreUnavailable as error:
             self._store_failed(error)  # the question is still there and will have another turn
+        except Exception:  # a defect of ours costs one question its turn, not the process
+            log.exception("question_set_aside", question=pending.id)
+            self._set_aside.add(pending.id)
         finally:
             self._asked.discard(pending.id)
             self._prefixes.ended(pending.question, self._clock.now_ns(), answered=answered)

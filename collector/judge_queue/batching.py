@@ -156,7 +156,8 @@ class Batching:
         except JudgeError as error:
             if isinstance(error, JudgeUnavailable) or opens_at_once(error):
                 self._gate.failed(call, error, self._clock.now_ns())
-                await self._release(packed.items)
+                for item in packed.items:  # the service may have taken the batch before it fell silent
+                    await self._keeping.charge_failed(item.reservation, error)
             else:
                 self._gate.answered(self._clock.now_ns())
                 await self._rejected(packed, error)
@@ -189,6 +190,10 @@ class Batching:
             await self._take_results(batch)
         except JudgeError as error:
             log.warning("batch_not_collected", batch=batch.id, reason=error.reason, detail=error.detail)
+        except StoreUnavailable:
+            raise
+        except Exception:  # a connection that breaks while results come, a defect of ours: tried again at the next look
+            log.exception("batch_not_collected", batch=batch.id)
 
     async def _take_results(self, batch: Batch) -> None:
         items = {item.id: item for item in await self._store.ledger.batch_items(batch.id)}

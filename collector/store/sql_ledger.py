@@ -11,13 +11,14 @@ from sqlalchemy.dialects.sqlite import insert  # postgresql.insert has the same 
 
 from collector.store.judge_tables import answers, batch_items, batches, spending, votes
 from collector.store.ledger import Batch, BatchItem, Charge, Reservation, Vote, item_id
+from collector.store.records import RecordFormat, readable
 from collector.store.schema import questions
 from judge.budget import Amount, Budget, HourSpent, Refusal, window_start_ns
 from judge.question import Answer
 
 _Result = TypeVar("_Result")
-_VOTE = TypeAdapter(Vote)
-_ANSWER = TypeAdapter(Answer)
+_VOTE = RecordFormat(Vote)
+_ANSWER = RecordFormat(Answer)
 _ITEM = TypeAdapter(BatchItem)
 _NOTHING = Amount()
 
@@ -41,18 +42,18 @@ class SqlLedger:
             .order_by(votes.c.vote)
         )
         rows = await self._read(lambda to: to.execute(statement).all())
-        return {vote: _VOTE.validate_json(record) for vote, record in rows}
+        return {vote: _VOTE.load(record) for vote, record in rows}
 
     async def keep_vote(
         self, question_id: str, vote: int, kept: Vote, charge: Charge | None, *, key: str | None, now_ns: int
     ) -> None:
-        record = _VOTE.dump_json(kept).decode()
+        record = _VOTE.dump(kept)
 
         def keep(to: Connection) -> None:
             if charge is not None:
                 _add(to, charge.reservation, charge.used - charge.reservation.amount)
             if key is not None and kept.answer is not None:
-                values = {"kept_ns": now_ns, "record": _ANSWER.dump_json(kept.answer).decode()}
+                values = {"kept_ns": now_ns, "record": _ANSWER.dump(kept.answer)}
                 again = insert(answers).values(key=key, **values)
                 to.execute(again.on_conflict_do_update(index_elements=[answers.c.key], set_=values))
             number = to.scalar(select(questions.c.number).where(questions.c.id == question_id))
@@ -65,7 +66,7 @@ class SqlLedger:
     async def answer(self, key: str, since_ns: int) -> Answer | None:
         statement = select(answers.c.record).where(answers.c.key == key, answers.c.kept_ns >= since_ns)
         record = await self._read(lambda to: to.scalar(statement))
-        return None if record is None else _ANSWER.validate_json(record)
+        return None if record is None else readable(_ANSWER, record)
 
     async def reserve(
         self, budget: Budget, estimate: Amount, evaluator: str, now_ns: int, *, high_risk: bool

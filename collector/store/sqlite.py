@@ -101,7 +101,10 @@ class SqliteStore:
         following: list[Judged] = []
 
         def follow(records: Sequence[str]) -> list[dict[str, Any]]:
-            following[:] = self._concluding.follows([JUDGED.load(record) for record in records])
+            found = [readable(JUDGED, record) for record in records]
+            known = [judged for judged in found if judged is not None]
+            # With a verdict of the session unreadable, what follows from all of them cannot be told.
+            following[:] = self._concluding.follows(known) if len(known) == len(found) else ()
             return [verdict_row(one) for one in following]
 
         settled = await self._write(lambda to: statements.settle(to, row, judged.judged_ns, exporters, follow))

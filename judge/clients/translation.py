@@ -14,6 +14,10 @@ from judge.errors import JudgeError, JudgeMisconfigured, JudgeUnavailable
 NOT_AUTHORISED = frozenset({401, 402, 403})
 WORTH_RETRYING = frozenset({408, 409, 429})
 """Beside every 5xx, 529 (overloaded) among them."""
+_NEVER_SENT = frozenset(
+    {"NoneType", "ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol"}
+)
+"""Transport errors before a request has left."""
 _CREDENTIALS = ("botocore.", "boto3.", "google.auth.")
 """Packages that sign requests for Bedrock and Vertex, and raise errors of their own."""
 _REJECTED_TYPES = frozenset({"invalid_request_error", "not_found_error", "request_too_large"})
@@ -29,7 +33,9 @@ def translated(error: Exception, timeout_s: float) -> JudgeError | None:
             return JudgeUnavailable("judge_unavailable", f"no answer within {timeout_s:g} s", perhaps_billed=True)
         case anthropic.APIConnectionError():
             cause = f" ({type(error.__cause__).__name__})" if error.__cause__ else ""
-            return JudgeUnavailable("judge_unavailable", f"cannot reach the endpoint{cause}")
+            # A connection that breaks later may have carried a request that is answered, and paid for.
+            billed = type(error.__cause__).__name__ not in _NEVER_SENT
+            return JudgeUnavailable("judge_unavailable", f"cannot reach the endpoint{cause}", perhaps_billed=billed)
         case anthropic.APIStatusError():
             return _translated_status(error)
         case anthropic.APIError() | json.JSONDecodeError():

@@ -376,6 +376,17 @@ async def test_a_call_we_gave_up_on_may_have_been_paid_for(desk_of: Making, bill
     assert (spent.amount.tokens > 0) == billed
 
 
+async def test_an_answer_with_half_a_character_is_kept(desk_of: Making) -> None:
+    desk = desk_of(ScriptedJudge(lambda _: Answer("Yes", "cut in the middle: \ud83d", "judge-a", 10, 5)))
+    question = ask("a")
+    await desk.add(question)
+    await desk.rounds()
+    judged = await desk.verdict(question)
+    assert judged
+    assert isinstance(judged.verdict.outcome, Score)
+    assert judged.verdict.outcome.label == "Yes"
+
+
 async def test_an_endpoint_that_tells_no_usage_still_uses_up_the_budget(desk_of: Making) -> None:
     silent = ScriptedJudge(lambda _: Answer("Yes", "r", "m"))
     desk = desk_of(silent, terms=_budget(Limit("hour", "tokens", 2_000)))

@@ -21,9 +21,10 @@ from collector.errors import StoreUnavailable
 from collector.store.schema import SCHEMA_VERSION
 from collector.store.sqlite import SqliteStore
 from collector.store.store import Held, SessionFilter, Store
+from judge.verdict import Score
 from tests.contracts.labels import LabelContract
 from tests.contracts.store import Opener, StoreContract
-from tests.fakes.verdicts import NOW_NS, closed, judged, pending
+from tests.fakes.verdicts import NOW_NS, answered, closed, judged, pending
 
 NEW_TABLES_IN_2 = ("votes", "answers", "spending", "batch_items", "batches")
 NEW_IN_3 = {
@@ -299,4 +300,14 @@ async def test_a_damaged_record_is_passed_over_and_leaves_the_outbox(tmp_path: P
     assert [item.judged for item in await store.due_exports("otlp", NOW_NS, 10)] == [judged()]
     assert await store.outbox_size("otlp") == 1
     assert await store.due_questions(NOW_NS, 10) == []
+    await store.close()
+
+
+async def test_a_damaged_verdict_does_not_keep_its_session_from_being_settled(tmp_path: Path) -> None:
+    store = SqliteStore.open(tmp_path / "verdicts.sqlite3")
+    await store.finish(closed(), [judged()], [pending()], [])
+    with sqlite3.connect(tmp_path / "verdicts.sqlite3") as connection:
+        connection.execute("UPDATE verdicts SET record = '{'")
+    assert await store.settle(answered(pending(), Score(1.0, "Yes", "It fits.")), [])
+    assert await store.pending_questions() == 0
     await store.close()
