@@ -13,7 +13,9 @@ from typing import TypeVar
 
 from google.protobuf.message import DecodeError, Message
 
+from collector.errors import Malformed, TooLarge
 from collector.otlp import telemetry_pb2 as pb
+from collector.otlp.envelope import embedded, walk
 from collector.otlp.values import attributes, text, value
 from extractors.spans import LogRecord, Resource, Scope, Session, Span, SpanEvent, SpanLink, StatusCode
 
@@ -90,19 +92,37 @@ class _Reader:
 
     def _items(self, rows: Sequence[bytes], signal: str) -> Iterator[_Item]:
         for row in rows:
-            for raw_group in self._resource_groups(row, signal):
-                group = self._parse(pb.ResourceGroup, raw_group, f"{signal} of one resource")
-                if group is None:
+            try:
+                groups = walk(row)
+            except (Malformed, TooLarge):
+                yield from self._items_as_far_as_possible(row, signal)
+                continue
+            around: bytes | None = None
+            resource, index = b"", 0
+            for group in groups:
+                if group.resource is not around:  # the scopes of one resource share it, and its count of items
+                    around, index = group.resource, 0
+                    resource = embedded(around, 1)
+                scope = embedded(group.scope, 1)
+                for _, start, end in group.items:
+                    yield _Item(resource, scope, row[start:end], index)
+                    index += 1
+
+    def _items_as_far_as_possible(self, row: bytes, signal: str) -> Iterator[_Item]:
+        """Of a row whose envelope is damaged somewhere: each level parsed by itself."""
+        for raw_group in self._resource_groups(row, signal):
+            group = self._parse(pb.ResourceGroup, raw_group, f"{signal} of one resource")
+            if group is None:
+                continue
+            resource, index = group.resource, 0
+            for raw_scope_group in group.scope_groups:
+                scope_group = self._parse(pb.ScopeGroup, raw_scope_group, f"{signal} of one scope")
+                if scope_group is None:
                     continue
-                resource, index = group.resource, 0
-                for raw_scope_group in group.scope_groups:
-                    scope_group = self._parse(pb.ScopeGroup, raw_scope_group, f"{signal} of one scope")
-                    if scope_group is None:
-                        continue
-                    scope = scope_group.scope
-                    for raw in scope_group.items:
-                        yield _Item(resource, scope, raw, index)
-                        index += 1
+                scope = scope_group.scope
+                for raw in scope_group.items:
+                    yield _Item(resource, scope, raw, index)
+                    index += 1
 
     def _resource_groups(self, row: bytes, signal: str) -> Sequence[bytes]:
         if signal == "traces":
