@@ -92,13 +92,29 @@ class _Part:
     """the head of the row, then finished groups"""
     size: int
     count: int = 0
+    group: ScopeGroup | None = None
+    """the one that `items` are of"""
     items: list[Piece] = field(default_factory=list)
-    """of the group being read; views into the request"""
+    """views into the request"""
     items_size: int = 0
     ended: bool = False
 
-    def finish_group(self, resource: bytes, scope: bytes) -> None:
-        pieces = wrap(resource, scope, self.items, self.items_size)
+    def add(self, group: ScopeGroup, item: memoryview) -> None:
+        if group is not self.group:
+            self.begin(group)
+        self.items.append(item)
+        self.items_size += len(item)
+
+    def begin(self, group: ScopeGroup) -> None:
+        """What comes now is of this group. Each part turns its own page: a request may have as many groups as parts,
+        and going through all parts for each group would take the square of them."""
+        self.finish()
+        self.group = group
+
+    def finish(self) -> None:
+        if self.group is None or not self.items:
+            return
+        pieces = wrap(self.group.resource, self.group.scope, self.items, self.items_size)
         self.size += len(pieces[0]) + self.items_size
         self.count += len(self.items)
         self.value += pieces
@@ -134,9 +150,8 @@ class Router:
                 routed.reject(around.fault, len(group.items))
                 continue
             place(request, group, around, tenant, parts, routed, now_ms)
-            for part in parts.values():
-                if part.items:
-                    part.finish_group(group.resource, group.scope)
+        for part in parts.values():
+            part.finish()
         for slot in self._book.drop_outside(now_ms):
             outside = parts.pop(slot, None)
             routed.sampled_out += outside.count if outside else 0
@@ -180,17 +195,17 @@ class Router:
                             part = parts.get(slot)
                             if part is None:
                                 part = parts[slot] = _Part([known.head], len(known.head))
-                            part.items.append(view[start:end])
-                            part.items_size += end - start
+                            part.add(group, view[start:end])
                             if self._may_end(request, body, end):
                                 part.ended |= self._ends_unread(request[body:end])
                             continue
-            self._span_exactly(request, (start, body, end), around, tenant, parts, routed, now_ms)
+            self._span_exactly(request, group, (start, body, end), around, tenant, parts, routed, now_ms)
         routed.sampled_out += sampled_out
 
     def _span_exactly(
         self,
         request: bytes,
+        group: ScopeGroup,
         item: tuple[int, int, int],
         around: _Around,
         tenant: str,
@@ -219,8 +234,7 @@ class Router:
         if part is None:
             routed.sampled_out += 1
             return
-        part.items.append(memoryview(request)[start:end])
-        part.items_size += end - start
+        part.add(group, memoryview(request)[start:end])
         if self._may_end(request, body, end):
             part.ended |= self._span_ends(span)
 
@@ -254,8 +268,7 @@ class Router:
             if part is None:
                 routed.sampled_out += 1
                 continue
-            part.items.append(memoryview(request)[start:end])
-            part.items_size += end - start
+            part.add(group, memoryview(request)[start:end])
             event = record.event_name.decode("utf-8", "replace") or _text(record.attributes, _EVENT_NAME)
             part.ended |= event in self._end_events or self._has_end_attribute(record.attributes)
             if event == _SESSION_START and (previous := _text(record.attributes, _PREVIOUS_ID)):
