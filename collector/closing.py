@@ -34,7 +34,6 @@ class Closing:
 
     async def tick(self) -> None:
         """Close everything whose time has come. A claim is handed on only once its closing is on disk."""
-        self._metrics.sessions_open(self._book.open_sessions(), self._book.open_traces())
         if self._journal.failure is not None:
             return
         now_ms = self._clock.now_ns() // 1_000_000

@@ -160,7 +160,6 @@ class Ingest:
             if room != self._no_room:
                 log.warning("journal_room", problem=room or "none any more")
             self._no_room = room
-            self._metrics.journal_bytes(self._journal.size())
             if self._journal.failure is not None:
                 await self._mend()
             looks += 1

@@ -127,15 +127,13 @@ class SessionIndex:
         """How many of this kind are open."""
         return self._open[kind]
 
-    def append(self, slot: int, row: int, items: int, size: int, now_ms: int) -> int:
-        """Chain a new row to the session; returns the row before it."""
-        before = self.last_row[slot]
+    def append(self, slot: int, row: int, items: int, size: int, now_ms: int) -> None:
+        """Chain a new row to the session."""
         self.last_row[slot] = row
         self.first_row[slot] = min(self.first_row[slot], row)
         self.items[slot] += items
         self.size[slot] += size
         self.last_ms[slot] = now_ms
-        return before
 
     def ref(self, slot: int) -> Ref:
         return self.generation[slot] << _SLOT_BITS | slot

@@ -195,7 +195,10 @@ class Router:
                             part = parts.get(slot)
                             if part is None:
                                 part = parts[slot] = _Part([known.head], len(known.head))
-                            part.add(group, view[start:end])
+                            if part.group is not group:  # `part.add`, without the call
+                                part.begin(group)
+                            part.items.append(view[start:end])
+                            part.items_size += end - start
                             if self._may_end(request, body, end):
                                 part.ended |= self._ends_unread(request[body:end])
                             continue
