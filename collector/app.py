@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import gc
 import os
 import signal
@@ -11,7 +10,6 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import structlog
@@ -25,6 +23,7 @@ from collector.clock import Clock, SystemClock
 from collector.complaints import Complaints
 from collector.concluding import composites_for
 from collector.config import Config
+from collector.data_directory import lock
 from collector.errors import StoreUnavailable
 from collector.http_serving import HttpServer
 from collector.judging import Rules
@@ -40,10 +39,6 @@ STORE_FILE = "verdicts.sqlite3"
 _HEALTH_S = 1.0
 _PURGE_STEP, _PURGE_PAUSE_S, _PURGE_EVERY_S = 200, 0.5, 600.0
 _WORKERS = 2  # sessions read at once: they take turns at the interpreter lock, but wait for the store together
-
-
-class AlreadyRunning(Exception):
-    """Another process uses this data directory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +68,10 @@ class App:
     async def start(self) -> Addresses:
         """Recover what an earlier process left, then listen.
 
-        Raises OSError for an address that cannot be had, `AlreadyRunning`, or `StoreUnavailable`.
+        Raises OSError for an address that cannot be had, `data_directory.AlreadyRunning`, or `StoreUnavailable`.
         """
         directory = self._config.data_dir
-        self._lock = _lock(directory)
+        self._lock = lock(directory)
         concluding = composites_for(self._config.composite.rules(), self._metrics.verdict)
         self._store = SqliteStore.open(directory / STORE_FILE, concluding=concluding)
         self._parts = parts = build(self._config, self._rules, self._store, self._clock, self._metrics)
@@ -273,18 +268,3 @@ async def serve(config: Config, rules: Rules, on_started: Callable[[Addresses], 
     await app.stop(config.shutdown_seconds)
     if app.failed.done():
         app.failed.result()
-
-
-def _lock(directory: Path) -> int:
-    """Hold the data directory for this process alone; released when the process ends, however it ends."""
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(directory / "lock", os.O_RDWR | os.O_CREAT, 0o644)
-    except OSError as error:
-        raise StoreUnavailable(f"data_dir: {directory} cannot be used: {error}") from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(descriptor)
-        raise AlreadyRunning(f"data_dir: another SpanJudge uses {directory}") from error
-    return descriptor

@@ -19,6 +19,10 @@ class StoreUnavailable(Refused):
         super().__init__("store_unavailable", detail, retry_after_s)
 
 
+class StoreOutdated(StoreUnavailable):
+    """An older SpanJudge wrote the store, and it was not to be brought up to this version."""
+
+
 class Malformed(Exception):
     """The bytes are not OTLP; sending them again will not help."""
 

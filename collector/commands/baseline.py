@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -11,11 +10,10 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from collector.app import STORE_FILE
 from collector.clock import SystemClock
 from collector.commands.baseline_choice import baseline_named
 from collector.commands.candidate import candidate
-from collector.commands.files import ConfigFile, DataDir, config_of, fail
+from collector.commands.files import ConfigFile, DataDir, fail
 from collector.commands.output import json_text
 from collector.commands.selection import (
     AgentVersion,
@@ -33,12 +31,10 @@ from collector.commands.selection import (
     version_of,
 )
 from collector.commands.sessions import time_text
-from collector.commands.stored import open_store, run_with
+from collector.commands.stored import open_existing_to_write, open_store, open_to_write, run_with
 from collector.commands.terminal import NOT_RECORDED, console, safe, short, styled
-from collector.errors import StoreUnavailable
 from collector.offline import judged_session
 from collector.store.baselines import Baseline, KeptSession
-from collector.store.sqlite import SqliteStore
 from judge.case_results import session_counts
 
 baseline_app = typer.Typer(
@@ -98,7 +94,7 @@ def baseline_save(
             raise fail("a baseline of a damaged input would be one to mislead: nothing was saved")
         now_ns = SystemClock().now_ns()
         baseline = Baseline(name, _service(found.sessions), _version(found.sessions), now_ns, len(found.sessions), note)
-        store = _open_to_write(config_file, data_dir)
+        store = open_to_write(config_file, data_dir)
 
         async def save() -> bool:
             if not await store.baselines.save(baseline, found.sessions):
@@ -201,7 +197,7 @@ def baseline_promote(name: Name, config_file: ConfigFile = None, data_dir: DataD
       spanjudge baseline promote v7 -c spanjudge.yaml
     """
     with bad_input_exits_with_2():
-        store = _open_existing(config_file, data_dir)
+        store = open_existing_to_write(config_file, data_dir)
 
         async def promote() -> Baseline:
             found = await baseline_named(store, name, None)
@@ -221,7 +217,7 @@ def baseline_delete(name: Name, config_file: ConfigFile = None, data_dir: DataDi
       spanjudge baseline delete v6 -c spanjudge.yaml
     """
     with bad_input_exits_with_2():
-        store = _open_existing(config_file, data_dir)
+        store = open_existing_to_write(config_file, data_dir)
 
         async def delete() -> None:
             await baseline_named(store, name, None)
@@ -229,25 +225,6 @@ def baseline_delete(name: Name, config_file: ConfigFile = None, data_dir: DataDi
 
         run_with(store, delete)
     typer.echo(f"deleted {safe(name)}")
-
-
-def _open_existing(config_file: Path | None, data_dir: Path | None) -> SqliteStore:
-    run_with(open_store(config_file, data_dir), _nothing)
-    return _open_to_write(config_file, data_dir)
-
-
-async def _nothing() -> None:
-    """The store was there to be opened: that was the question."""
-
-
-def _open_to_write(config_file: Path | None, data_dir: Path | None) -> SqliteStore:
-    """Beside a running server, too: SQLite lets one write after the other."""
-    directory = config_of(config_file, data_dir).data_dir
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        return SqliteStore.open(directory / STORE_FILE)
-    except (StoreUnavailable, OSError) as error:
-        raise fail(str(error)) from error
 
 
 def _service(sessions: Sequence[KeptSession]) -> str:

@@ -10,11 +10,10 @@ from typing import Annotated
 
 import typer
 
-from collector.app import STORE_FILE
 from collector.clock import SystemClock
 from collector.commands.files import DEFAULTS, ConfigFile, DataDir, config_of, fail, problems
 from collector.commands.label_walk import Desk, about, label_one_by_one, told
-from collector.commands.stored import choose, open_store
+from collector.commands.stored import choose, open_existing_to_write
 from collector.commands.terminal import console, safe
 from collector.errors import StoreUnavailable
 from collector.labelling import NotALabel, Said
@@ -96,10 +95,7 @@ async def _desk(config_file: Path | None, data_dir: Path | None, author: str | N
         scales = load_scales(config, str(config_file or DEFAULTS))
     except DocumentError as error:
         raise problems(error) from error
-    # Reading first: it says what to do when there is no store, and never makes one or brings one up to date, which
-    # must be left to the server.
-    await open_store(config_file, data_dir).close()
-    store = SqliteStore.open(config.data_dir / STORE_FILE)
+    store = open_existing_to_write(config_file, data_dir)
     return Desk(store, scales, SystemClock(), author or getpass.getuser(), console())
 
 

@@ -37,7 +37,8 @@ def run(config_file: ConfigFile = None) -> None:
 
     Data stay in ./data, or where data_dir says; a second server on the same data refuses to start.
     """
-    from collector.app import AlreadyRunning, serve
+    from collector.app import serve
+    from collector.data_directory import AlreadyRunning
     from collector.errors import StoreUnavailable
     from collector.logs import set_up_logs
 

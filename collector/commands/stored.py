@@ -12,7 +12,8 @@ from typing import TypeVar
 from collector.app import STORE_FILE
 from collector.commands.files import config_of, fail
 from collector.commands.terminal import safe, short
-from collector.errors import StoreUnavailable
+from collector.data_directory import AlreadyRunning, locked
+from collector.errors import StoreOutdated, StoreUnavailable
 from collector.store.sqlite import SqliteStore
 from collector.store.store import ClosedSession, SessionFilter, SessionSummary, Store
 
@@ -31,17 +32,49 @@ class Chosen:
 
 def open_store(config_file: Path | None, data_dir: Path | None) -> SqliteStore:
     """The store of the configuration, to read. Exits with 1 and what to do when there is none."""
+    try:
+        return SqliteStore.open(_store_file(config_file, data_dir), read_only=True)
+    except StoreUnavailable as error:
+        raise fail(str(error)) from error
+
+
+def _store_file(config_file: Path | None, data_dir: Path | None) -> Path:
     directory = config_of(config_file, data_dir).data_dir
-    path = directory / STORE_FILE
-    if not path.is_file():
+    if not (directory / STORE_FILE).is_file():
         raise fail(
             f"there is no verdict store in {directory}; name the server's configuration with -c, or its data "
             "directory with --data-dir"
         )
+    return directory / STORE_FILE
+
+
+def open_to_write(config_file: Path | None, data_dir: Path | None) -> SqliteStore:
+    """The store of the configuration, beside a running server too: SQLite lets one write after the other. It is made
+    where there is none. One of an older version is brought up to date only while no server uses it.
+
+    Exits with 1 and what to do when it is not to be had.
+    """
+    directory = config_of(config_file, data_dir).data_dir
+    path = directory / STORE_FILE
     try:
-        return SqliteStore.open(path, read_only=True)
-    except StoreUnavailable as error:
+        directory.mkdir(parents=True, exist_ok=True)
+        return SqliteStore.open(path, migrate=False)
+    except StoreOutdated as outdated:
+        try:
+            with locked(directory):
+                return SqliteStore.open(path)
+        except AlreadyRunning:
+            raise fail(f"{outdated}: a server uses it, so restart that server with this SpanJudge first") from None
+        except StoreUnavailable as error:
+            raise fail(str(error)) from error
+    except (StoreUnavailable, OSError) as error:
         raise fail(str(error)) from error
+
+
+def open_existing_to_write(config_file: Path | None, data_dir: Path | None) -> SqliteStore:
+    """As `open_to_write`, but a store that there is not is not made. Exits with 1 then."""
+    _store_file(config_file, data_dir)
+    return open_to_write(config_file, data_dir)
 
 
 def run_with(store: SqliteStore | None, work: Callable[[], Awaitable[_T]]) -> _T:

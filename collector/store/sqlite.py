@@ -19,7 +19,7 @@ from collector.errors import StoreUnavailable
 from collector.store import statements
 from collector.store.records import CLOSED_SESSION, JUDGED, PENDING_QUESTION, readable
 from collector.store.rows import question_row, session_row, verdict_row
-from collector.store.schema import SCHEMA_VERSION, outbox, questions, schema_version, sessions, verdicts
+from collector.store.schema import outbox, questions, schema_version, sessions, verdicts
 from collector.store.sql_baselines import SqlBaselines
 from collector.store.sql_labels import SqlLabels
 from collector.store.sql_ledger import SqlLedger
@@ -61,14 +61,17 @@ class SqliteStore:
         path: Path,
         *,
         read_only: bool = False,
+        migrate: bool = True,
         busy_timeout_s: float = 5.0,
         concluding: Concluding | None = None,
     ) -> SqliteStore:
         """Open the file, making it when it is missing. Blocks; its directory must exist. `concluding` says what follows
         from all verdicts of a closing; without it, nothing does.
 
-        With `read_only` the file must exist and may be in use by a running server. Raises `StoreUnavailable` for
-        a missing directory, a file that is none of ours, or one that a newer SpanJudge wrote.
+        With `read_only` the file must exist and may be in use by a running server. Without `migrate` a file of an
+        older version is left as it is: whoever brings one up to date must hold the directory's lock, or it would
+        change under a running server. Raises `StoreUnavailable` for a missing directory, a file that is none of ours,
+        or one that a newer SpanJudge wrote, `StoreOutdated` for one that an older one wrote.
         """
         reading = engine(path, "ro", busy_timeout_s)
         if read_only:
@@ -77,7 +80,7 @@ class SqliteStore:
             return cls(path, reading, None, None)
         writing = engine(path, "rw", busy_timeout_s)
         with translated(path), writing.begin() as connection:
-            create_tables(path, connection)
+            create_tables(path, connection, migrate=migrate)
         return cls(path, reading, writing, concluding)
 
     async def finish(
@@ -230,9 +233,15 @@ class SqliteStore:
         return await self._write(delete_oldest)
 
     async def problem(self) -> str | None:
-        """Why nothing can be written just now, None when it can: makes one real, empty commit."""
+        """Why nothing can be written just now, None when it can: makes one real commit that changes nothing."""
+
+        def commit(connection: Connection) -> None:
+            # The version is written as it is read: another SpanJudge may have brought the file further than ours.
+            connection.execute(update(schema_version).values(version=schema_version.c.version))
+            require_version(self._path, connection)
+
         try:
-            await self._write(lambda to: to.execute(update(schema_version).values(version=SCHEMA_VERSION)))
+            await self._write(commit)
         except StoreUnavailable as error:
             return str(error)
         return None

@@ -11,7 +11,7 @@ from typing import Literal
 from sqlalchemy import Connection, Engine, QueuePool, create_engine, event, insert, inspect, select, update
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from collector.errors import StoreUnavailable
+from collector.errors import StoreOutdated, StoreUnavailable
 from collector.store.metadata import metadata
 from collector.store.migrations import MIGRATIONS
 from collector.store.schema import SCHEMA_VERSION, schema_version
@@ -52,11 +52,12 @@ def engine(path: Path, mode: Literal["ro", "rw"], busy_timeout_s: float) -> Engi
     return made
 
 
-def create_tables(path: Path, connection: Connection) -> None:
-    """Make the tables in an empty file; bring those of an older version up to this one, all in the caller's
-    transaction; raise for a newer one."""
+def create_tables(path: Path, connection: Connection, *, migrate: bool) -> None:
+    """Make the tables in an empty file; with `migrate` bring those of an older version up to this one, all in the
+    caller's transaction; raise for another version."""
     if inspect(connection).has_table(schema_version.name):
-        _migrate(connection)
+        if migrate:
+            _migrate(connection)
         require_version(path, connection)
         return
     metadata.create_all(connection)
@@ -76,8 +77,9 @@ def require_version(path: Path, connection: Connection) -> None:
         raise StoreUnavailable(f"{path} is not a verdict store: it has no schema version")
     version = connection.scalar(select(schema_version.c.version))
     if version != SCHEMA_VERSION:
-        writer = "a newer" if version is None or version > SCHEMA_VERSION else "an older"
-        raise StoreUnavailable(
+        older = version is not None and version < SCHEMA_VERSION
+        writer, kind = ("an older", StoreOutdated) if older else ("a newer", StoreUnavailable)
+        raise kind(
             f"the verdict store {path} was written by {writer} SpanJudge (schema {version}; this one reads "
             f"{SCHEMA_VERSION})"
         )

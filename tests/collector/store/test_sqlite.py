@@ -10,23 +10,23 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 from sqlalchemy import event
 
-from collector.errors import StoreUnavailable
+from collector.errors import StoreOutdated, StoreUnavailable
 from collector.store.schema import SCHEMA_VERSION
 from collector.store.sqlite import SqliteStore
 from collector.store.store import Held, SessionFilter, Store
 from judge.verdict import Score
 from tests.contracts.labels import LabelContract
 from tests.contracts.store import Opener, StoreContract
+from tests.fakes.old_stores import make_of_the_first_version
 from tests.fakes.verdicts import NOW_NS, answered, closed, judged, pending
 
-NEW_TABLES_IN_2 = ("votes", "answers", "spending", "batch_items", "batches")
 NEW_IN_3 = {
     "passed": 1,
     "evaluator_version": "v1",
@@ -96,14 +96,7 @@ async def test_a_file_of_the_first_version_is_brought_up_to_date_with_all_it_hol
     store = SqliteStore.open(path)
     await store.finish(closed(), [judged()], [pending()], ["otlp"])
     await store.close()
-    with sqlite3.connect(path) as connection:
-        for table in (*NEW_TABLES_IN_2, "labels", "baseline_counts", "baseline_sessions", "baselines"):
-            connection.execute(f"DROP TABLE {table}")
-        connection.execute("ALTER TABLE questions DROP COLUMN evaluator")
-        for column in sorted(NEW_IN_3):
-            connection.execute(f"ALTER TABLE verdicts DROP COLUMN {column}")
-        connection.execute("UPDATE schema_version SET version = 1")
-    connection.close()
+    make_of_the_first_version(path)
     with pytest.raises(StoreUnavailable, match=rf"an older SpanJudge \(schema 1; this one reads {SCHEMA_VERSION}\)"):
         SqliteStore.open(path, read_only=True)
     again = SqliteStore.open(path)
@@ -117,6 +110,42 @@ async def test_a_file_of_the_first_version_is_brought_up_to_date_with_all_it_hol
     connection.close()
     assert dict(zip(sorted(NEW_IN_3), row, strict=True)) == NEW_IN_3
     await again.close()
+
+
+def version_of(path: Path) -> int:
+    with closing(sqlite3.connect(path)) as connection:
+        (version,) = connection.execute("SELECT version FROM schema_version").fetchone()
+        return int(version)
+
+
+async def test_without_leave_to_migrate_an_older_file_stays_as_it_is(path: Path, store: SqliteStore) -> None:
+    await store.close()
+    make_of_the_first_version(path)
+    with pytest.raises(StoreOutdated, match="an older SpanJudge"):
+        SqliteStore.open(path, migrate=False)
+    assert version_of(path) == 1
+
+
+async def test_a_step_that_fails_leaves_the_file_at_the_version_it_had(path: Path, store: SqliteStore) -> None:
+    await store.close()
+    make_of_the_first_version(path)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("ALTER TABLE verdicts ADD COLUMN judge_model")  # the second step adds it
+        connection.commit()
+        before = connection.execute("SELECT name, sql FROM sqlite_schema ORDER BY name").fetchall()
+    with pytest.raises(StoreUnavailable, match="duplicate column"):
+        SqliteStore.open(path)
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT name, sql FROM sqlite_schema ORDER BY name").fetchall() == before
+    assert version_of(path) == 1
+
+
+async def test_a_file_that_went_further_meanwhile_is_told_and_never_set_back(path: Path, store: SqliteStore) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE schema_version SET version = 99")
+        connection.commit()
+    assert "a newer SpanJudge (schema 99" in (await store.problem() or "")
+    assert version_of(path) == 99
 
 
 def test_reading_what_is_not_there_does_not_make_it(path: Path) -> None:

@@ -1,0 +1,39 @@
+"""Verdict stores as earlier versions left them."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+_TABLES = (
+    "votes",
+    "answers",
+    "spending",
+    "batch_items",
+    "batches",
+    "labels",
+    "baseline_counts",
+    "baseline_sessions",
+    "baselines",
+)
+_VERDICT_COLUMNS = (
+    "agent_version",
+    "evaluator_version",
+    "inclusion_probability",
+    "judge_model",
+    "passed",
+    "prompt_version",
+)
+
+
+def make_of_the_first_version(path: Path) -> None:
+    """Take out of a closed store of this version what was added since the first."""
+    with closing(sqlite3.connect(path)) as connection:
+        for table in _TABLES:
+            connection.execute(f"DROP TABLE {table}")
+        connection.execute("ALTER TABLE questions DROP COLUMN evaluator")
+        for column in _VERDICT_COLUMNS:
+            connection.execute(f"ALTER TABLE verdicts DROP COLUMN {column}")
+        connection.execute("UPDATE schema_version SET version = 1")
+        connection.commit()
