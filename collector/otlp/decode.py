@@ -6,10 +6,10 @@ the set of rows, never on the order in which they came or on how often one came:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from hashlib import sha256
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from google.protobuf.message import DecodeError, Message
 
@@ -20,23 +20,22 @@ from collector.otlp.values import attributes, text, value
 from extractors.spans import LogRecord, Resource, Scope, Session, Span, SpanEvent, SpanLink, StatusCode
 
 _M = TypeVar("_M", bound=Message)
-_T = TypeVar("_T", Resource, Scope)
 
 _BEGINNING = 64
 """Bytes of a span or record that with its length tell it apart from most others: ids and times come first. Only what
 is alike in these is compared, and hashed, as a whole."""
 
+_NO_TRACE_ID, _NO_SPAN_ID = bytes(16), bytes(8)
 _STATUS = {1: StatusCode.OK, 2: StatusCode.ERROR}
 
 
-@dataclass(frozen=True, slots=True)
-class _Item:
-    """A span or record still as bytes, with what it came in. `index` is its place among its resource's items."""
+class _Item(NamedTuple):
+    """A span or record still as bytes, with what it came in. `place` counts the items of its resource, from 0."""
 
     resource: bytes
     scope: bytes
     raw: bytes
-    index: int
+    place: int
 
     @property
     def content(self) -> tuple[bytes, bytes, bytes]:
@@ -86,7 +85,7 @@ class _Reader:
             if record is None:
                 self.lost_records += 1
                 continue
-            found.append(((record.time_ns, record.observed_ns, item.index, item.content), record))
+            found.append(((record.time_ns, record.observed_ns, item.place, item.content), record))
         found.sort(key=lambda pair: pair[0])
         return tuple(replace(record, position=position) for position, (_, record) in enumerate(found))
 
@@ -135,24 +134,21 @@ class _Reader:
         raw = self._parse(pb.Span, item.raw, "a span")
         if raw is None:
             return None
-        trace_id, span_id = _hex(raw.trace_id, 16), _hex(raw.span_id, 8)
+        trace_id, span_id = _hex(raw.trace_id, _NO_TRACE_ID), _hex(raw.span_id, _NO_SPAN_ID)
         if trace_id is None or span_id is None:
             self.notes.add(f"a span ({_name(item.raw)}) was left out: its trace id or span id is not valid")
             return None
         return Span(
             trace_id=trace_id,
             span_id=span_id,
-            parent_id=_hex(raw.parent_span_id, 8),
+            parent_id=_hex(raw.parent_span_id, _NO_SPAN_ID),
             name=text(raw.name),
             kind=raw.kind,
             start_ns=raw.start_time_unix_nano,
             end_ns=raw.end_time_unix_nano,
             attributes=attributes(raw.attributes, self.notes),
-            events=tuple(
-                SpanEvent(text(event.name), event.time_unix_nano, attributes(event.attributes, self.notes))
-                for event in raw.events
-            ),
-            links=tuple(self._links(raw)),
+            events=tuple(map(self._event, raw.events)) if raw.events else (),
+            links=tuple(self._links(raw)) if raw.links else (),
             status=_STATUS.get(raw.status.code, StatusCode.UNSET),
             status_message=text(raw.status.message),
             resource=self._resource(item.resource),
@@ -161,9 +157,12 @@ class _Reader:
             dropped_events=raw.dropped_events_count,
         )
 
+    def _event(self, raw: pb.Span.Event) -> SpanEvent:
+        return SpanEvent(text(raw.name), raw.time_unix_nano, attributes(raw.attributes, self.notes))
+
     def _links(self, raw: pb.Span) -> Iterator[SpanLink]:
         for link in raw.links:
-            trace_id, span_id = _hex(link.trace_id, 16), _hex(link.span_id, 8)
+            trace_id, span_id = _hex(link.trace_id, _NO_TRACE_ID), _hex(link.span_id, _NO_SPAN_ID)
             if trace_id is None or span_id is None:
                 self.notes.add("a span link was left out: its trace id or span id is not valid")
                 continue
@@ -176,8 +175,8 @@ class _Reader:
         attrs = attributes(raw.attributes, self.notes)
         named = attrs.get("event.name")
         return LogRecord(
-            trace_id=_hex(raw.trace_id, 16),
-            span_id=_hex(raw.span_id, 8),
+            trace_id=_hex(raw.trace_id, _NO_TRACE_ID),
+            span_id=_hex(raw.span_id, _NO_SPAN_ID),
             # OTLP leaves the time out where only the observed time is known.
             time_ns=raw.time_unix_nano or raw.observed_time_unix_nano,
             observed_ns=raw.observed_time_unix_nano,
@@ -191,20 +190,23 @@ class _Reader:
         )
 
     def _resource(self, raw: bytes) -> Resource:
-        def build() -> Resource:
+        known = self._resources.get(raw)
+        if known is None:
             message = self._parse(pb.Resource, raw, "a resource")
-            return Resource(attributes(message.attributes, self.notes)) if message else Resource()
-
-        return _once(self._resources, raw, build)
+            known = Resource(attributes(message.attributes, self.notes)) if message else Resource()
+            self._resources[raw] = known
+        return known
 
     def _scope(self, raw: bytes) -> Scope:
-        def build() -> Scope:
+        known = self._scopes.get(raw)
+        if known is None:
             message = self._parse(pb.Scope, raw, "an instrumentation scope")
-            if message is None:
-                return Scope()
-            return Scope(text(message.name), text(message.version), attributes(message.attributes, self.notes))
+            known = Scope() if message is None else self._told_scope(message)
+            self._scopes[raw] = known
+        return known
 
-        return _once(self._scopes, raw, build)
+    def _told_scope(self, raw: pb.Scope) -> Scope:
+        return Scope(text(raw.name), text(raw.version), attributes(raw.attributes, self.notes))
 
     def _parse(self, kind: type[_M], raw: bytes, what: str) -> _M | None:
         try:
@@ -212,12 +214,6 @@ class _Reader:
         except DecodeError as error:
             self.notes.add(f"{what} ({_name(raw)}) could not be decoded: {error}")
             return None
-
-
-def _once(built: dict[bytes, _T], raw: bytes, build: Callable[[], _T]) -> _T:
-    if raw not in built:
-        built[raw] = build()
-    return built[raw]
 
 
 def _distinct(items: Iterator[_Item]) -> list[_Item]:
@@ -233,7 +229,7 @@ def _earliest(items: list[_Item]) -> Iterable[_Item]:
     for item in items:
         content = item.content
         known = found.get(content)
-        if known is None or item.index < known.index:
+        if known is None or item.place < known.place:
             found[content] = item
     return found.values()
 
@@ -242,9 +238,9 @@ def _completeness(item: _Item, span: Span) -> tuple[int, int, tuple[bytes, bytes
     return span.end_ns, len(span.attributes) + len(span.events), item.content
 
 
-def _hex(raw: bytes, length: int) -> str | None:
-    """An id as lower-case hex; None when it is absent, all zeros or of the wrong length."""
-    return raw.hex() if len(raw) == length and raw.strip(b"\0") else None
+def _hex(raw: bytes, absent: bytes) -> str | None:
+    """An id as lower-case hex; None when it is absent, all zeros (`absent`) or of another length."""
+    return raw.hex() if len(raw) == len(absent) and raw != absent else None
 
 
 def _name(raw: bytes) -> str:

@@ -28,11 +28,13 @@ def attributes(pairs: Iterable[pb.KeyValue], notes: set[str]) -> dict[str, Value
     for pair in pairs:
         any_value = pair.value
         key, raw = pair.key, any_value.string_value
-        # Four values of five are texts: they are spared the question of which kind they are, and calls of `text`.
+        name = key if type(key) is str else text(key)
+        # Most values are texts, most others whole numbers: they are spared the question of which kind they are, and
+        # calls of `text`.
         if raw:
-            found[key if type(key) is str else text(key)] = raw if type(raw) is str else text(raw)
+            found[name] = raw if type(raw) is str else text(raw)
         else:
-            found[text(key)] = value(any_value, notes)
+            found[name] = any_value.int_value or value(any_value, notes)
     return found
 
 
