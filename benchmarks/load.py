@@ -1,4 +1,4 @@
-"""Send a pool of requests over gRPC and say, as JSON, what came back and how long each took.
+"""Send a pool of requests over gRPC (or HTTP) and say, as JSON, what came back and how long each took.
 
 Closed loop: `connections` times `in_flight` requests are always under way. With `--rate` it is an open loop: a
 request is due at its time whether or not earlier ones were answered, and its latency counts from then. Bounded in
@@ -11,17 +11,20 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gzip
 import json
 import math
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import grpc
+import httpx
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
 from benchmarks.generate import Pool, Stamper, read_pool
@@ -31,13 +34,21 @@ RPC_TIMEOUT_S = 30
 ATTEMPTS = 5
 RETRY_WAIT_S = 0.2
 
-# Without a serializer a gRPC method takes and gives bytes; the stubs know only messages.
-Export: TypeAlias = Callable[..., Any]
+Export: TypeAlias = Callable[[bytes], Coroutine[Any, Any, bytes]]
+
+
+class _Failed(Exception):
+    """A request was not taken. `again`: sending it again may help."""
+
+    def __init__(self, status: str, text: str, *, again: bool) -> None:
+        super().__init__(f"{status}: {text}")
+        self.status, self.again = status, again
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How to send. `rate` is spans a second, None for a closed loop. `first_pass` numbers the sessions sent."""
+    """How to send. `target` is host:port for gRPC, or the whole address of an OTLP/HTTP endpoint for traces. `rate` is
+    spans a second, None for a closed loop. `first_pass` numbers the sessions sent."""
 
     target: str
     spans: int
@@ -47,6 +58,8 @@ class Plan:
     rate: float | None = None
     seconds: float = 120
     first_pass: int = 1
+    headers: dict[str, str] = field(default_factory=dict)
+    """for HTTP, besides the content type"""
 
 
 @dataclass(slots=True)
@@ -109,18 +122,15 @@ async def run(plan: Plan, pool: Pool) -> Outcome:
     total = -(-plan.spans // pool.shape.batch)
     turns = iter(range(total))
     tally = Tally()
-    channels = [_channel(plan) for _ in range(plan.connections)]
-    await asyncio.wait_for(asyncio.gather(*(channel.channel_ready() for channel in channels)), timeout=RPC_TIMEOUT_S)
-    sender = _Sender(plan, stampers, pool.shape.batch, tally, time.perf_counter())
-    cpu_before = time.process_time()
-    async with asyncio.TaskGroup() as tasks:
-        for channel in channels:
-            export: Export = channel.unary_unary(EXPORT)
-            for _ in range(plan.in_flight):
-                tasks.create_task(sender.work(export, turns))
-    seconds = time.perf_counter() - sender.started
-    for channel in channels:
-        await channel.close()
+    async with AsyncExitStack() as connections:
+        exports = [await connections.enter_async_context(_connection(plan)) for _ in range(plan.connections)]
+        sender = _Sender(plan, stampers, pool.shape.batch, tally, time.perf_counter())
+        cpu_before = time.process_time()
+        async with asyncio.TaskGroup() as tasks:
+            for export in exports:
+                for _ in range(plan.in_flight):
+                    tasks.create_task(sender.work(export, turns))
+        seconds = time.perf_counter() - sender.started
     return Outcome(
         acked_spans=tally.acked_spans,
         acked_bytes=tally.acked_bytes,
@@ -133,6 +143,50 @@ async def run(plan: Plan, pool: Pool) -> Outcome:
         client_cpu_s=round(time.process_time() - cpu_before, 4),
         first_refusal=tally.first_refusal,
     )
+
+
+def _connection(plan: Plan) -> AbstractAsyncContextManager[Export]:
+    return _over_http(plan) if plan.target.startswith("http") else _over_grpc(plan)
+
+
+@asynccontextmanager
+async def _over_grpc(plan: Plan) -> AsyncIterator[Export]:
+    """Gives a function that takes a request's bytes and returns the answer's, or raises `_Failed`."""
+    async with _channel(plan) as channel:
+        await asyncio.wait_for(channel.channel_ready(), timeout=RPC_TIMEOUT_S)
+        # Without a serializer a gRPC method takes and gives bytes; the stubs know only messages.
+        export: Callable[..., Any] = channel.unary_unary(EXPORT)
+
+        async def send(request: bytes) -> bytes:
+            try:
+                answer: bytes = await export(request, timeout=RPC_TIMEOUT_S)
+            except grpc.aio.AioRpcError as error:
+                again = error.code() is grpc.StatusCode.UNAVAILABLE
+                raise _Failed(error.code().name, str(error.details()), again=again) from error
+            return answer
+
+        yield send
+
+
+@asynccontextmanager
+async def _over_http(plan: Plan) -> AsyncIterator[Export]:
+    """As `_over_grpc`."""
+    headers = {"content-type": "application/x-protobuf", **plan.headers}
+    headers |= {"content-encoding": "gzip"} if plan.gzip else {}
+    limits = httpx.Limits(max_connections=plan.in_flight)  # HTTP/1.1 has one request under way on a connection
+    async with httpx.AsyncClient(headers=headers, timeout=RPC_TIMEOUT_S, limits=limits, trust_env=False) as client:
+
+        async def send(request: bytes) -> bytes:
+            try:
+                answer = await client.post(plan.target, content=gzip.compress(request, 6) if plan.gzip else request)
+            except httpx.HTTPError as error:
+                raise _Failed(type(error).__name__, str(error), again=True) from error
+            if answer.is_success:
+                return answer.content if "protobuf" in answer.headers.get("content-type", "") else b""
+            again = answer.status_code in {429, 502, 503, 504}
+            raise _Failed(f"HTTP {answer.status_code}", answer.text[:200], again=again)
+
+        yield send
 
 
 def _channel(plan: Plan) -> grpc.aio.Channel:
@@ -175,14 +229,14 @@ class _Sender:
         since = time.perf_counter() if due is None else due
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                answer: bytes = await export(request, timeout=RPC_TIMEOUT_S)
-            except grpc.aio.AioRpcError as error:
-                self.tally.first_refusal = self.tally.first_refusal or f"{error.code().name}: {error.details()}"
-                if error.code() is grpc.StatusCode.UNAVAILABLE and attempt < ATTEMPTS:
+                answer = await export(request)
+            except _Failed as error:
+                self.tally.first_refusal = self.tally.first_refusal or str(error)
+                if error.again and attempt < ATTEMPTS:
                     self.tally.retries += 1
                     await asyncio.sleep(RETRY_WAIT_S * attempt)
                     continue
-                self.tally.errors[error.code().name] += 1
+                self.tally.errors[error.status] += 1
                 return
             self.tally.latencies_s.append(time.perf_counter() - since)
             self._count(request, answer)
@@ -198,7 +252,8 @@ class _Sender:
 def arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.load", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--pool", type=Path, required=True, help="a file written by benchmarks.generate")
-    parser.add_argument("--target", required=True, help="host:port")
+    parser.add_argument("--target", required=True, help="host:port, or http://host:port/v1/traces")
+    parser.add_argument("--headers", type=json.loads, default={}, help="JSON object of HTTP headers")
     parser.add_argument("--spans", type=int, default=48_000, help="send this many, rounded up to whole requests")
     parser.add_argument("--connections", type=int, default=4)
     parser.add_argument("--in-flight", type=int, default=2, help="requests under way on each connection")

@@ -1,3 +1,4 @@
+import gzip
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 
@@ -8,10 +9,15 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
     ExportTraceServiceResponse,
 )
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
-from benchmarks.generate import Pool, Shape, requests
+from benchmarks.generate import Pool, Shape, Stamper, requests
 from benchmarks.load import Latency, Plan, latency, run
 from benchmarks.servers.noop import SERVICE
+from collector.http_serving import HttpServer
 
 SHAPE = Shape("lean", batch=100, spans=1_600, open_sessions=40)
 POOL = Pool(SHAPE, tuple(requests(SHAPE)))
@@ -45,6 +51,36 @@ async def receiver() -> AsyncIterator[Receiver]:
     await server.start()
     yield kept
     await server.stop(None)
+
+
+@dataclass
+class HttpEndpoint:
+    """A real HTTP server that keeps what it gets, after refusing as often as told."""
+
+    address: str = ""
+    got: list[bytes] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
+    refuse: int = 0
+
+    async def export(self, request: Request) -> Response:
+        body = await request.body()
+        if self.refuse:
+            self.refuse -= 1
+            return Response("no room just now", 503)
+        self.got.append(body)
+        self.headers.append(dict(request.headers))
+        return Response(b"", 200, media_type="application/x-protobuf")
+
+
+@pytest.fixture
+async def endpoint() -> AsyncIterator[HttpEndpoint]:
+    kept = HttpEndpoint()
+    server = HttpServer(Starlette(routes=[Route("/v1/traces", kept.export, methods=["POST"])]), "127.0.0.1:0", "listen")
+    address, task = await server.start()
+    kept.address = f"http://{address}/v1/traces"
+    yield kept
+    server.stop()
+    await task
 
 
 def session_ids(sent: list[bytes]) -> set[str]:
@@ -116,3 +152,24 @@ async def test_what_was_not_tried_before_time_was_up_is_told(receiver: Receiver)
 def test_percentiles_are_by_nearest_rank_and_in_milliseconds() -> None:
     assert latency([number / 1000 for number in range(1, 101)]) == Latency(50.0, 99.0, 100.0)
     assert latency([0.004]) == Latency(4.0, 4.0, 4.0)
+
+
+async def test_an_http_endpoint_gets_the_same_requests(endpoint: HttpEndpoint) -> None:
+    outcome = await run(Plan(endpoint.address, SHAPE.spans, headers={"x-team": "blue"}), POOL)
+    assert (outcome.acked_spans, outcome.errors) == (SHAPE.spans, {})
+    assert sorted(endpoint.got) == sorted(Stamper(request).stamped(1) for request in POOL.requests)
+    assert all(headers["x-team"] == "blue" for headers in endpoint.headers)
+
+
+async def test_an_http_endpoint_is_tried_again_when_it_has_no_room(endpoint: HttpEndpoint) -> None:
+    endpoint.refuse = 2
+    outcome = await run(Plan(endpoint.address, SHAPE.spans), POOL)
+    assert (outcome.acked_spans, outcome.retries) == (SHAPE.spans, 2)
+    assert outcome.first_refusal == "HTTP 503: no room just now"
+
+
+async def test_requests_are_compressed_over_http_when_asked(endpoint: HttpEndpoint) -> None:
+    await run(Plan(endpoint.address, SHAPE.spans, gzip=True), POOL)
+    assert endpoint.headers[0]["content-encoding"] == "gzip"
+    sent = sorted(Stamper(request).stamped(1) for request in POOL.requests)
+    assert sorted(gzip.decompress(body) for body in endpoint.got) == sent
