@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -57,6 +58,12 @@ SKILL_RESOURCE_NAME: Final = "gen_ai.skill.resource.name"
 MAX_DIGITS: Final = 19
 """Longest decimal text taken for a 64-bit integer."""
 
+
+_ESCAPED_HALF: Final = re.compile(r"\\u[dD][89a-fA-F]")
+_ESCAPE: Final = re.compile(
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.", re.DOTALL
+)
+"""An escape in JSON: a pair of halves that are one character, a half alone (the group), or any other."""
 
 _ARRAYS: Final = (list, tuple)
 _NO_ARRAYS: Final = (str, dict, bytes)
@@ -164,20 +171,30 @@ def as_object(value: Value) -> Mapping[str, Value] | None:
 
 @read_once
 def parse_json(document: str) -> Value:
-    """The value of a JSON text; None when it is cut, too deep or no JSON. Python's NaN and Infinity become text."""
+    """The value of a JSON text; None when it is cut, too deep or no JSON. Python's NaN and Infinity become text, half
+    characters U+FFFD."""
     try:
         value: Value = orjson.loads(document)
     except ValueError:
-        return _parse_python_json(document) if "NaN" in document or "Infinity" in document else None
+        return _parse_lenient_json(document)
     return value
 
 
-def _parse_python_json(document: str) -> Value:
+def _parse_lenient_json(document: str) -> Value:
+    """JSON as the writers in Python and JavaScript make it: the former have constants of their own, the latter escape
+    the half of an emoji that was left when a text was cut."""
+    lacks_constants = "NaN" not in document and "Infinity" not in document
+    if lacks_constants and _ESCAPED_HALF.search(document) is None:
+        return None
     try:
-        value: Value = json.loads(document, parse_constant=str)
+        value: Value = json.loads(_ESCAPE.sub(_whole_character, document), parse_constant=str)
     except (ValueError, RecursionError):
         return None
     return value
+
+
+def _whole_character(escape: re.Match[str]) -> str:
+    return "\\ufffd" if escape[1] else escape[0]
 
 
 def json_text(value: Value) -> str:

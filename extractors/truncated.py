@@ -18,6 +18,8 @@ _STRING: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _BEGUN_STRING: Final = re.compile(r'"[^"\\]*+(?:\\(?:u[0-9a-fA-F]{4}|[^u])[^"\\]*+)*+', re.DOTALL)
 _LITERAL: Final = re.compile(r'[^ \t\r\n,:"\[\]{}]++')
 _ESCAPE: Final = len(r"\ud800")
+_HALF: Final = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}")
+"""Half of a character that JSON writes as two escapes."""
 
 
 @dataclass(slots=True)
@@ -87,10 +89,11 @@ def _with_begun_text(document: str, at: int, stack: list[_Open], tail: str) -> V
     begun = _BEGUN_STRING.match(document, at)
     end = at + 1 if begun is None else begun.end()
     rest = json_text(tail)[1:]
-    value = _closed(document[:end] + rest, stack)
-    if value is None and end - _ESCAPE > at:  # half of a character that JSON writes as two escapes
+    if end - _ESCAPE > at and _HALF.match(document, end - _ESCAPE, end):
         value = _closed(document[: end - _ESCAPE] + rest, stack)
-    return value
+        if value is not None:  # else the backslash was escaped itself, and this is no half
+            return value
+    return _closed(document[:end] + rest, stack)
 
 
 def _closed(document: str, stack: list[_Open]) -> Value:

@@ -23,7 +23,7 @@ from extractors.claude_code.bodies import Bodies, bodies
 from extractors.claude_code.calls import Call, calls, silent_turns
 from extractors.claude_code.requests import Request, Requests, failures, requests, step
 from extractors.claude_code.skills import invocations, skill_versions
-from extractors.claude_code.telemetry import REQUEST, TOOL, Telemetry, is_ours, telemetry
+from extractors.claude_code.telemetry import REQUEST, TOOL, Telemetry, is_ours, sent_any, telemetry
 from extractors.coverage import Setting, Signal
 from extractors.skills import Skill, SkillInvocation
 from extractors.spans import Session
@@ -69,7 +69,7 @@ SETTINGS: Final = (
 
 def recognizes(session: Session) -> bool:
     """By scope: `service.name` is the user's to choose."""
-    return any(is_ours(span) for span in session.spans) or any(is_ours(record) for record in session.records)
+    return sent_any(session)
 
 
 def extract(session: Session) -> Trajectory:
@@ -198,7 +198,7 @@ def _canonical(tools: Iterable[ToolDefinition]) -> str:
 
 
 def _hash(text: str | None) -> str | None:
-    return None if text is None else sha256(text.encode()).hexdigest()[:16]
+    return None if text is None else sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def _distinct(values: Iterable[str | None]) -> tuple[str, ...]:

@@ -81,6 +81,18 @@ def test_pythons_nan_does_not_spoil_the_rest_of_a_document() -> None:
     assert at.parse_json('{"loss": NaN, "limit": -Infinity}') == {"loss": "NaN", "limit": "-Infinity"}
 
 
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        (r'{"task": "caf\u00e9 \ud83d", "left": 1}', {"task": "café \ufffd", "left": 1}),
+        (r'["\ud83d\ude00", "\ude00\ud83d"]', ["\U0001f600", "\ufffd\ufffd"]),
+        (r'["C:\\ud83d", "\ud83d"]', [r"C:\ud83d", "\ufffd"]),
+    ],
+)
+def test_half_an_emoji_does_not_spoil_the_rest_of_a_document(document: str, expected: Value) -> None:
+    assert at.parse_json(document) == expected
+
+
 @given(value=VALUES)
 def test_any_value_can_be_written_as_text(value: Value) -> None:
     assert isinstance(at.json_text(value), str)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -407,3 +408,12 @@ def test_the_order_of_arrival_changes_nothing(data: st.DataObject, name: str) ->
     expected = trajectory(cli)
     cli.spans = data.draw(st.permutations(cli.spans))
     assert trajectory(cli) == expected
+
+
+def test_half_a_character_in_the_system_prompt_takes_nothing_else_down() -> None:
+    source = session(scenarios.unknown_skill_detailed())
+    told = {**source.records[0].attributes, "system_prompt": "Be brief \ud83d"}
+    record = replace(source.records[0], attributes=told, event_name="claude_code.system_prompt", position=10_000)
+    found = registry.extract(replace(source, records=(*source.records, record)))
+    assert found.versions.system_prompt_hash
+    assert found.answer
