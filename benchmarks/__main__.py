@@ -51,10 +51,10 @@ def measure(target: Target, case: Case, number: int, pool: Path, connections: in
     client += ["--connections", str(connections), "--in-flight", str(in_flight)]
     client += ["--gzip"] if case.gzip else []
     with target.server as server:
-        warm_up, _ = _load([*client, "--spans", str(WARM_UP_SPANS), "--first-pass", str(WARM_UP_PASS)], server)
+        warm_up, _ = under_load([*client, "--spans", str(WARM_UP_SPANS), "--first-pass", str(WARM_UP_PASS)], server)
         client += ["--rate", str(case.rate)] if case.rate is not None else []
         before = server.cpu_s()
-        outcome, peak = _load([*client, "--spans", str(case.spans), "--first-pass", str(MEASURED_PASS)], server)
+        outcome, peak = under_load([*client, "--spans", str(case.spans), "--first-pass", str(MEASURED_PASS)], server)
         time.sleep(SETTLE_S)
         return Sample(
             case=case,
@@ -72,8 +72,8 @@ def measure(target: Target, case: Case, number: int, pool: Path, connections: in
         )
 
 
-def _load(command: Sequence[str], server: Server) -> tuple[Outcome, Memory]:
-    """Run the client to its end; the most memory that the server was seen to use meanwhile."""
+def under_load(command: Sequence[str], server: Server) -> tuple[Outcome, Memory]:
+    """Run the client to its end; what came of it, and the most memory that the server was seen to use meanwhile."""
     seen = [server.memory()]
     client = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:

@@ -13,7 +13,7 @@ from types import TracebackType
 
 import psutil
 
-START_S = 30
+START_S = 120
 STOP_S = 30
 
 MALLOC = {

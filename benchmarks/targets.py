@@ -52,13 +52,13 @@ def _product(name: str, directory: Path, port: int) -> Target:
     file = directory / "spanjudge.yaml"
     file.write_text(json.dumps(config))  # JSON is YAML
     ready = f"http://127.0.0.1:{admin}/readyz"
-    server = Server([str(PRODUCT), "run", "--config", str(file)], directory / "log", lambda _: _answers(ready))
+    server = Server([str(PRODUCT), "run", "--config", str(file)], directory / "log", lambda _: answers(ready))
     return Target(
         name, server, f"127.0.0.1:{port}", directory / "data", metrics_url=f"http://127.0.0.1:{admin}/metrics"
     )
 
 
-def _answers(url: str) -> bool:
+def answers(url: str) -> bool:
     try:
         with urllib.request.urlopen(url, timeout=2) as answer:
             return bool(answer.status == 200)
