@@ -13,12 +13,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from extractors.attributes import as_mapping, json_text, parse_json
+from extractors.attributes import json_text
 from extractors.repetition import read_once
 from extractors.skill_files import reading
 from extractors.skill_loads import FileLoad, Pages, file_loads
+from extractors.skill_refusals import PAYLOADS, is_refusal, object_in, refusal_in
 from extractors.skills import LoadedBy, LoadOutcome, Skill, SkillInvocation
-from extractors.spans import Value
 from extractors.trajectory import CallOutcome, ToolCall
 
 SKILL_TOOLS: Final[Mapping[str, str]] = {
@@ -49,22 +49,6 @@ TRAILER_HEADS: Final = (
     "This skill is located at",
 )
 """How a harness's own lines begin, after a rule at the end of a skill's text."""
-
-_PAYLOADS: Final = ("instructions", "content", "output", "text", "response", "result")
-_FAILED_STATUSES: Final = frozenset({"error", "errored", "fail", "failed", "failure", "cancelled", "canceled"})
-_REFUSAL: Final = re.compile(
-    r"error:"
-    r"|[\w.]{1,100}(?:error|exception):"
-    r"|skill_name is required"
-    r"|(?:skill|capability) (?:'[^'\n]*'|\"[^\"\n]*\"|[\w.:-]+) (?:(?:is|was|has been) )?"
-    r"(?:not (?:found|available|enabled|allowed|permitted)|unavailable|disabled|blocked|denied|forbidden)\b"
-    r"|(?:unknown|unrecogni[sz]ed|no such) skill\b"
-    r"|no (?:skill|capability) (?:is )?(?:named|called|found)\b"
-    r"|(?:the )?tool (?:call|use)(?: invocation)? (?:was |has been )?(?:rejected|denied|cancelled|canceled)\b"
-    r"|permission denied\b",
-    re.IGNORECASE,
-)
-"""How a line begins that says no. The names of exceptions, too: tools are often wrapped to tell the model of them."""
 
 _ACKNOWLEDGEMENT: Final = re.compile(
     r"(?:launching|loading|activating|loaded|activated) skill\b"
@@ -198,37 +182,10 @@ def lists_skills(tool: str) -> bool:
     return any(name == known or name.endswith(f"_{known}") for known in CATALOG_TOOLS)
 
 
-def is_refusal(text: str, name: str | None = None) -> bool:
-    """Whether a tool's text says that the skill could not be had. `name`: what was asked for, if known.
-
-    One line only: a skill's own text may well talk about things not found.
-    """
-    line = text.strip()
-    if not line or "\n" in line:
-        return False
-    named = f"Skill '{name}' not found"
-    return _REFUSAL.match(line) is not None or (bool(name) and line.startswith((named, f"Error: {named}")))
-
-
 def is_acknowledgement(text: str) -> bool:
     """Whether a tool's text only says that the skill is loaded, without its instructions."""
     line = text.strip()
     return "\n" not in line and _ACKNOWLEDGEMENT.match(line) is not None
-
-
-def refusal_in(text: str, name: str | None = None) -> str | None:
-    """The refusal that a tool's text holds, as wording or as a JSON object with an error; None when none."""
-    if is_refusal(text, name):
-        return text.strip()
-    document = _object_in(text)
-    if document is None:
-        return None
-    error = document.get("error")
-    if isinstance(error, str) and error.strip():
-        return error
-    status = document.get("status")
-    failed = document.get("is_error") is True or (isinstance(status, str) and status.lower() in _FAILED_STATUSES)
-    return text if failed else None
 
 
 def body_in(text: str) -> str | None:
@@ -244,10 +201,10 @@ def body_in(text: str) -> str | None:
 def payload(text: str, bare: str) -> str:
     """The text inside a tool result that is a JSON object around it; `bare` for an object without any. Other text
     is returned as it is."""
-    document = _object_in(text)
+    document = object_in(text)
     if document is None:
         return text
-    return next((inner for key in _PAYLOADS if isinstance(inner := document.get(key), str)), bare)
+    return next((inner for key in PAYLOADS if isinstance(inner := document.get(key), str)), bare)
 
 
 def without_trailer(text: str) -> str:
@@ -403,7 +360,3 @@ def requested_name(call: ToolCall) -> str | None:
     if name is None:
         return ""
     return name if isinstance(name, str) else json_text(name)
-
-
-def _object_in(text: str) -> Mapping[str, Value] | None:
-    return as_mapping(parse_json(text)) if text.lstrip().startswith("{") else None

@@ -84,7 +84,6 @@ def test_a_listing_inside_a_json_result_is_read() -> None:
 @given(text=st.text(alphabet="<>/availbe_sk nm\n#-:", max_size=300))
 def test_no_text_breaks_the_recognizers(text: str) -> None:
     signals.catalog(text)
-    signals.is_refusal(text, text)
     signals.body_in(text)
 
 
@@ -98,44 +97,6 @@ def test_tools_made_for_skills_are_known(tool: str) -> None:
 @pytest.mark.parametrize("tool", ["load_skill_resource", "unload_skill", "SKILLS", "skill", "run_skill_script", "read"])
 def test_tools_with_similar_names_load_no_skill(tool: str) -> None:
     assert signals.skill_argument(tool) is None
-
-
-REFUSALS = [
-    "Skill 'brew' not found. Available skills: grind, roast",
-    'Skill "brew" was not found.',
-    "Skill brew is not found",
-    "Error: Skill 'brew' not found.",
-    "Error: skill_name is required. Available skills: grind",
-    "Unknown skill: brew",
-    "unrecognized skill brew",
-    "No such skill: brew",
-    "Error: Tool call invocation was rejected by user.",
-    "  Unknown skill: brew\n",
-    "Error: Skill name cannot be empty.",
-    "KeyError: 'no skill named brew; choose from: grind, roast'",
-    "shop.errors.AccessError: brew is for the night shift",
-    "Skill 'brew' is disabled",
-    "No capability found with id 'brew'.",
-    "The tool call was denied.",
-]
-
-
-@pytest.mark.parametrize("text", REFUSALS)
-def test_refusals_are_told_by_their_wording(text: str) -> None:
-    assert signals.is_refusal(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["", BODY, "Unknown skill: brew\nbut here is the text", "If a bean is not found, order it.", "Skills matter here."],
-)
-def test_a_skills_text_is_no_refusal(text: str) -> None:
-    assert not signals.is_refusal(text)
-
-
-def test_a_refusal_is_recognized_whatever_the_requested_name_holds() -> None:
-    assert signals.is_refusal("Skill 'o'brew' not found. Available skills: grind", "o'brew")
-    assert not signals.is_refusal("Skill 'o'brew' not found. Available skills: grind")
 
 
 def test_a_harness_trailer_is_no_part_of_the_body() -> None:
