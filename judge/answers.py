@@ -16,6 +16,8 @@ from judge.question import STEP_STATUSES, Question, StepFinding
 
 MOST_STEPS = 200
 """More steps than any instruction has; an answer with more is out of form."""
+LONGEST_REASONING = 16_000
+"""Characters that are kept. It travels with the verdict to places that take no message of megabytes."""
 
 _TEXT = {"type": "string"}
 
@@ -70,7 +72,7 @@ def _label(value: Mapping[str, Any], question: Question) -> Reply:
         raise AnswerMalformed("the answer lacks its label or reasoning")
     if label not in question.scale.values:
         raise AnswerMalformed(f"the label {shorten(label)!r} is not one of {', '.join(question.scale.labels)}")
-    return Reply(label, reasoning)
+    return Reply(label, _kept(reasoning))
 
 
 def _steps(value: Mapping[str, Any]) -> Reply:
@@ -79,7 +81,12 @@ def _steps(value: Mapping[str, Any]) -> Reply:
         raise AnswerMalformed("the answer lacks its steps or reasoning")
     if len(items) > MOST_STEPS:
         raise AnswerMalformed(f"the answer has {len(items)} steps; at most {MOST_STEPS} make sense")
-    return Reply("", reasoning, tuple(_step(number, item) for number, item in enumerate(items, start=1)))
+    return Reply("", _kept(reasoning), tuple(_step(number, item) for number, item in enumerate(items, start=1)))
+
+
+def _kept(reasoning: str) -> str:
+    gone = len(reasoning) - LONGEST_REASONING
+    return reasoning if gone <= 0 else f"{reasoning[:LONGEST_REASONING]}… ({gone} more characters)"
 
 
 def _step(number: int, item: object) -> StepFinding:

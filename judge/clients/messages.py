@@ -14,10 +14,16 @@ from anthropic.types.message_create_params import MessageCreateParamsNonStreamin
 
 from judge.answers import AnswerMalformed, answer_schema, parse_answer
 from judge.clients.translation import NO_MESSAGE
+from judge.describe import shorten
 from judge.errors import JudgeDeclined, JudgeUnavailable
 from judge.question import Answer, Question
 
 Effort: TypeAlias = Literal["low", "medium", "high", "xhigh", "max"]
+
+MOST_TOKENS = 1_000_000_000
+"""More than any model reads or writes for one answer. Larger counts are an endpoint's mistake, and would leave nothing
+of any budget."""
+LONGEST_MODEL = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,22 +68,39 @@ def answer_of(message: object, question: Question, asker: Asker) -> Answer:
     read, written, input_tokens, output_tokens = _usage(message)
     if declined := _why_unfinished(message):
         raise JudgeDeclined(*declined, input_tokens, output_tokens)
-    text = "".join(block.text for block in message.content if isinstance(block, TextBlock))
     try:
-        reply = parse_answer(text, question)
+        reply = parse_answer(_text(message), question)
     except AnswerMalformed as error:
         raise JudgeDeclined("answer_malformed", str(error), input_tokens, output_tokens) from error
-    model = message.model or question.model or asker.model
+    model = _model(message) or question.model or asker.model
     return Answer(reply.label, reply.reasoning, model, input_tokens, output_tokens, read, written, reply.steps)
 
 
+# The SDK does not check the types of what it was sent, so every field may be anything that JSON has.
+
+
+def _text(message: Message) -> str:
+    parts = (getattr(block, "text", None) for block in message.content if isinstance(block, TextBlock))
+    return "".join(part for part in parts if isinstance(part, str))
+
+
+def _model(message: Message) -> str | None:
+    """The model that answered; None when the endpoint does not say, or says what is no name."""
+    name = getattr(message, "model", None)
+    return name if isinstance(name, str) and len(name) <= LONGEST_MODEL else None
+
+
 def _usage(message: Message) -> tuple[int, int, int, int]:
-    """(cache read, cache written, all input, output) tokens; compatible endpoints leave some or all of them out."""
+    """(cache read, cache written, all input, output) tokens; compatible endpoints leave some or all of them out. When
+    one of them is impossible none is believed: all 0, which the budget counts as the most that it could have been."""
     usage = getattr(message, "usage", None)
-    read, written, fresh, output = (
+    told = [
         getattr(usage, name, None) or 0
         for name in ("cache_read_input_tokens", "cache_creation_input_tokens", "input_tokens", "output_tokens")
-    )
+    ]
+    if not all(isinstance(count, int) and 0 <= count <= MOST_TOKENS for count in told):
+        return 0, 0, 0, 0
+    read, written, fresh, output = told
     return read, written, fresh + read + written, output
 
 
@@ -91,7 +114,7 @@ def _why_unfinished(message: Message) -> tuple[str, str] | None:
         case "model_context_window_exceeded":
             return "transcript_too_long", "the question does not fit into the model's context window"
         case "refusal":
-            details = getattr(message, "stop_details", None)
-            category = details.category if details else None
-            return "judge_refused", f"category {category}" if category else "no category given"
-    return "answer_malformed", f"the answer ended with stop reason {getattr(message, 'stop_reason', None)}"
+            category = getattr(getattr(message, "stop_details", None), "category", None)
+            return "judge_refused", f"category {shorten(str(category))}" if category else "no category given"
+        case other:
+            return "answer_malformed", f"the answer ended with stop reason {shorten(str(other))}"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.answers import AnswerMalformed, Reply, answer_schema, parse_answer
+from judge.answers import LONGEST_REASONING, AnswerMalformed, Reply, answer_schema, parse_answer
 from judge.question import StepFinding
 from tests.judge.test_question import QUESTION, STEPS
 
@@ -55,3 +55,11 @@ def test_no_text_that_was_not_asked_for_is_an_answer(text: str) -> None:
 def test_absurd_nesting_is_malformed() -> None:
     with pytest.raises(AnswerMalformed, match="not JSON"):
         parse_answer("[" * 100_000, QUESTION)
+
+
+def test_reasoning_of_megabytes_is_cut_and_says_so() -> None:
+    text = json.dumps({"reasoning": "y" * (LONGEST_REASONING + 30), "label": "Yes"})
+    kept = parse_answer(text, QUESTION).reasoning
+    assert kept == "y" * LONGEST_REASONING + "… (30 more characters)"
+    fits = json.dumps({"reasoning": "y" * LONGEST_REASONING, "label": "Yes"})
+    assert parse_answer(fits, QUESTION).reasoning == "y" * LONGEST_REASONING

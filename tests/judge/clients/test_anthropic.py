@@ -265,11 +265,64 @@ async def test_a_refusal_names_its_category(stub: AnthropicStub, judge: Anthropi
 
 
 async def test_an_answer_without_token_counts_is_an_answer(stub: AnthropicStub, judge: AnthropicJudge) -> None:
-    content = [{"type": "text", "text": '{"reasoning": "x", "label": "Yes"}'}]
-    body: dict[str, Any] = {"type": "other", "model": "m", "content": content, "stop_reason": "end_turn"}
-    stub.script(service.replies(200, body))
+    stub.script(_message())
     answer = await judge.ask(QUESTION)
     assert (answer.label, answer.input_tokens, answer.output_tokens) == ("Yes", 0, 0)
+
+
+def _message(**odd: Any) -> Behaviour:
+    """A finished answer of an endpoint that is careless about one field."""
+    content = [{"type": "text", "text": '{"reasoning": "x", "label": "Yes"}'}]
+    body = {"type": "other", "model": "m", "content": content, "stop_reason": "end_turn"}
+    return service.replies(200, body | odd)
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {"input_tokens": -5, "output_tokens": 7},
+        {"input_tokens": 5, "output_tokens": 1e300},
+        {"input_tokens": 10**30, "output_tokens": 7},
+        {"input_tokens": "many", "output_tokens": 7},
+        {"input_tokens": [5], "output_tokens": 7},
+        "none",
+        [1, 2],
+    ],
+)
+async def test_token_counts_that_cannot_be_are_not_believed(
+    stub: AnthropicStub, judge: AnthropicJudge, usage: object
+) -> None:
+    stub.script(_message(usage=usage))
+    answer = await judge.ask(QUESTION)
+    assert (answer.label, answer.input_tokens, answer.output_tokens) == ("Yes", 0, 0)
+
+
+@pytest.mark.parametrize("name", [17, None, ["m"], "m" * 100_000])
+async def test_a_model_name_that_is_none_leaves_the_one_that_was_asked(
+    stub: AnthropicStub, judge: AnthropicJudge, name: object
+) -> None:
+    stub.script(_message(model=name))
+    assert (await judge.ask(QUESTION)).model == "claude-opus-4-8"
+
+
+@pytest.mark.parametrize(
+    ("odd", "reason"),
+    [
+        ({"content": []}, "answer_malformed"),
+        ({"content": [None]}, "answer_malformed"),
+        ({"content": [{"type": "text", "text": None}]}, "answer_malformed"),
+        ({"content": [{"type": "text", "text": 5}]}, "answer_malformed"),
+        ({"stop_reason": None}, "answer_malformed"),
+        ({"stop_reason": ["end_turn"]}, "answer_malformed"),
+        ({"stop_reason": "refusal", "stop_details": "odd"}, "judge_refused"),
+        ({"stop_reason": "refusal", "stop_details": {"category": {"of": 1}}}, "judge_refused"),
+    ],
+)
+async def test_a_field_of_another_type_is_an_answer_out_of_form_and_no_defect_of_ours(
+    stub: AnthropicStub, judge: AnthropicJudge, odd: dict[str, Any], reason: str
+) -> None:
+    stub.script(_message(**odd))
+    assert (await _error(judge)).reason == reason
 
 
 async def test_text_with_every_kind_of_character_arrives(stub: AnthropicStub, judge: AnthropicJudge) -> None:
