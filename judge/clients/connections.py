@@ -45,12 +45,17 @@ def connect(place: Place) -> Client:
 
     No retries: the SDK would sleep inside the call for as long as Retry-After says, holding one of few places; our
     queue waits durably instead. No spans of the SDK's own: sent to the Collector beside us, they would come back to be
-    judged.
+    judged. No redirects: what is asked holds a session, which is for the endpoint that was configured and no other.
     """
+    http = anthropic.DefaultAsyncHttpxClient(follow_redirects=False)
     match place:
         case AnthropicApi():
             return anthropic.AsyncAnthropic(
-                api_key=place.api_key, base_url=place.base_url, max_retries=0, open_telemetry=False
+                api_key=place.api_key,
+                base_url=place.base_url,
+                max_retries=0,
+                http_client=http,
+                open_telemetry=False,
             )
         case Bedrock():
             return anthropic.AsyncAnthropicBedrock(
@@ -59,6 +64,7 @@ def connect(place: Place) -> Client:
                 aws_profile=place.profile,
                 base_url=place.base_url,
                 max_retries=0,
+                http_client=http,
                 open_telemetry=False,
             )
         case Vertex():
@@ -68,5 +74,6 @@ def connect(place: Place) -> Client:
                 access_token=place.access_token,
                 base_url=place.base_url,
                 max_retries=0,
+                http_client=http,
                 open_telemetry=False,
             )

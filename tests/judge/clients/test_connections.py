@@ -9,7 +9,7 @@ import pytest
 
 from judge.clients.anthropic import AnthropicJudge
 from judge.clients.connections import AnthropicApi, Bedrock, Place, Vertex, connect
-from judge.errors import JudgeMisconfigured
+from judge.errors import JudgeError, JudgeMisconfigured
 from judge.question import Answer
 from tests.fakes import anthropic_stub as service
 from tests.fakes.anthropic_stub import API_KEY, AnthropicStub
@@ -45,6 +45,16 @@ async def test_a_refused_key_is_told_as_such(place: Callable[[str, str], Place])
         with pytest.raises(JudgeMisconfigured) as caught:
             await _ask(place("wrong", stub.url))
         assert caught.value.reason == "judge_not_authorised"
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+async def test_a_redirect_takes_no_session_to_another_place(place: Callable[[str, str], Place], status: int) -> None:
+    with AnthropicStub() as elsewhere, AnthropicStub(service.replies(status, "", location=elsewhere.url)) as stub:
+        with pytest.raises(JudgeError, match=str(status)):
+            await _ask(place(API_KEY, stub.url))
+        assert len(stub.requests) == 1
+        assert elsewhere.requests == []
 
 
 @pytest.mark.skipif(find_spec("boto3") is not None, reason="boto3 is installed")
