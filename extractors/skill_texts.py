@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from itertools import islice, pairwise
 from typing import Final
 
@@ -20,6 +21,11 @@ _FRONTMATTER: Final = re.compile(r"^---[ \t]*\n(?=(?:(?!---)[^\n]*+\n){0,40}?nam
 _HEADING: Final = re.compile(
     r"^(?:==> ([^\n]++)(?<= <==)|--- ([^\n]++)(?<= ---)|([^\n]*?SKILL\.md):)$", re.MULTILINE | re.IGNORECASE
 )
+_NAMING_LINE: Final = re.compile(
+    r"(?:[=#*>]{1,40}|-{2,40})? ?(?:(?:file|skill|path):? )?"
+    r"([^\s()\[\]=#*<>-][^\s()\[\]=#*<>]{0,300}?):?(?: ?[=#*<-]{1,40})?\Z",
+    re.IGNORECASE,
+)
 _AFTER_HEADED: Final = re.compile(r"\n---(?: End of content ---)?\s*\Z")
 _FAILED_READ: Final = re.compile(
     r"(?:[\w./-]{1,80}: |\[bat error\]: )(?:line \d{1,9}: )?(?:can(?:no|')t (?:open|read|access) )?(?:file )?"
@@ -30,6 +36,10 @@ _FAILED_SHELL: Final = re.compile(
     r"(?:Get-Content|gc|type|cat) ?: (?:Cannot find path|Access to the path) '([^'\n]{1,1000})'"
 )
 
+
+_MAX_LINE: Final = 400
+_MAX_LINES_BETWEEN: Final = 4
+"""Lines that a loop prints between two files, and their length."""
 
 MAX_TEXTS: Final = 256
 """Frontmatters in one output that are told apart."""
@@ -92,6 +102,9 @@ def _path_of_failure(line: str) -> str | None:
 
 def _parts(shows: Sequence[Printed], output: str) -> Iterator[tuple[Sequence[Printed], str]]:
     """What is shown between two texts that are known, with that part of the output."""
+    if any(isinstance(one, FileText) and is_pattern(one.path) for one in shows):
+        yield shows, output  # a loop over unknown files prints the known text once for each
+        return
     waiting: list[Printed] = []
     for one in shows:
         known = one.text.strip() if isinstance(one, OtherText) and one.text is not None else ""
@@ -148,6 +161,8 @@ def _may_be(path: str, other: str) -> bool:
 
 def _texts(shows: Sequence[Printed], output: str) -> Iterator[SkillText]:
     """The skills' files of one part. A lone file has all of it."""
+    marks = tuple(one.text.strip() for one in shows if isinstance(one, OtherText) and one.text is not None)
+    shows = [one for one in shows if not (isinstance(one, OtherText) and one.text is not None)]
     if not shows or not output.strip():
         return
     headed = _headed(shows, output)
@@ -167,10 +182,14 @@ def _texts(shows: Sequence[Printed], output: str) -> Iterator[SkillText]:
             continue
         if is_pattern(one.path):
             loose = sorted(set(starts) - set(begins.values()))
-            yield from (_from_frontmatter(one, output[at : ends[at]]) for at in loose)
+            for at in loose:
+                text = _without_heading(output[at : ends[at]], marks, one.path, starts.get(ends[at]))
+                yield SkillText(one, one.path, text if follower is None else None, name=frontmatter_name(text))
         elif id(one) in begins:
             text = output[begins[id(one)] : ends[begins[id(one)]]]
             bounded = follower is None or id(follower) in begins
+            if isinstance(follower, FileText):
+                text = _without_heading(text, marks, follower.path, starts.get(ends[begins[id(one)]]))
             yield SkillText(one, one.path, text if bounded else None, name=frontmatter_name(text))
         elif not (one is shows[0] and follower is not None and _at_once(follower, begins, output)):
             yield SkillText(one, one.path)
@@ -181,8 +200,31 @@ def _at_once(follower: Printed, begins: Mapping[int, int], output: str) -> bool:
     return id(follower) in begins and not output[: begins[id(follower)]].strip()
 
 
-def _from_frontmatter(shown: FileText, text: str) -> SkillText:
-    return SkillText(shown, shown.path, text, name=frontmatter_name(text))
+def _without_heading(text: str, marks: Sequence[str], path: str, name: str | None) -> str:
+    """The text without lines at its end that a loop prints around files: known ones, and those that name the next
+    file. `name` is the next text's skill, None when there is none."""
+    for _ in range(_MAX_LINES_BETWEEN):
+        rest, _, line = text.rstrip().rpartition("\n")
+        line = line.strip()
+        if not rest or len(line) > _MAX_LINE:
+            break
+        if not any(_is_mark(line, mark) for mark in marks) and not (name is not None and _names_next(line, path, name)):
+            break
+        text = rest + "\n"
+    return text
+
+
+def _is_mark(line: str, mark: str) -> bool:
+    """Whether a line is text known from the command, in which a wildcard stands for the file at hand."""
+    return line == mark or (is_pattern(mark) and len(mark) <= _MAX_LINE and fnmatchcase(line, mark))
+
+
+def _names_next(line: str, path: str, name: str) -> bool:
+    match = _NAMING_LINE.match(line)
+    told = match[1] if match is not None else ""
+    return bool(told) and (
+        _folded(told) == name or _may_be(path, told) or _may_be(path, told.rstrip("/\\") + "/SKILL.md")
+    )
 
 
 def _chosen(shows: Sequence[Printed], names: set[str]) -> list[Printed]:

@@ -45,6 +45,8 @@ _CUTS: Final = (
     "(Output truncated", "<truncated", "[Output truncated", "(File has more lines",
 )  # fmt: skip
 _TAIL_EXIT: Final = re.compile(r"\[(?:The c|C)ommand (?:completed|finished) with exit code (-?\d{1,9})\.?\]")
+_NOTHING: Final = re.compile(r"\s*+\((?:(?:[a-z]{1,12} ){0,4}no output|empty)\)\s*\Z", re.IGNORECASE)
+"""What harnesses tell the model when a command printed nothing."""
 _RANGE_LEAD: Final = re.compile(r"@@ lines (\d{1,9})-(\d{1,9}) of (\d{1,9}) @@\n")
 _NUMBER: Final = re.compile(r"[ \t]{0,12}0{0,6}(\d{1,9})(?:\t|→|\| ?|: ?)")
 
@@ -69,9 +71,11 @@ class Output:
 def output_of(result: str) -> Output:
     """The text that a file or shell tool returned."""
     output = _from_json(result)
+    if "\r\n" in output.text:  # so that the same file is the same text on every system
+        output = replace(output, text=output.text.replace("\r\n", "\n"))
     output = _without_header(output)
     output = _without_tail(_without_lead(output))
-    text, first = _unnumbered(output.text)
+    text, first = _unnumbered("" if _NOTHING.match(output.text) else output.text)
     return replace(output, text=text, first=first if first is not None else output.first)
 
 

@@ -52,6 +52,7 @@ _VALUED: Final[Mapping[str, frozenset[str]]] = {
 """Commands that print files or their input → their options that take the next word."""
 
 _ONLY_FILTERS: Final = frozenset({"tee", "select-object", "select", "out-string", "out-host", "write-output"})
+_POWERSHELL_READERS: Final = frozenset({"get-content", "gc", "select-object", "select"})
 _COUNTS: Final = frozenset({"-n", "--lines", "-totalcount", "-first", "-head", "-tail", "-last", "-skip"})
 _FROM_THE_END: Final = frozenset({"-tail", "-last"})
 _AWKS: Final = frozenset({"awk", "gawk", "mawk"})
@@ -123,7 +124,10 @@ def part_and_files(verb: str, rest: Sequence[str]) -> tuple[Part, list[str]] | N
     valued = _VALUED.get(verb)
     if valued is None:
         return None
-    options, others = _sorted(rest, valued, powershell=verb in {"get-content", "gc", "select-object", "select"})
+    powershell = verb in _POWERSHELL_READERS
+    options, others = _sorted(rest, valued, powershell=powershell)
+    if powershell:  # `a, b` and `a,b` are lists there
+        others = [file for word in others for file in word.split(",") if file]
     if verb == "sed" or verb in _AWKS:
         return _by_program(verb, options, others)
     return _part(verb, options), [] if verb in _ONLY_FILTERS else others

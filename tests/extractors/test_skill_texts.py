@@ -57,6 +57,33 @@ def test_a_text_that_cannot_be_told_from_the_rest_is_unknown(command: str, outpu
     assert texts(command, output) == [("tea/SKILL.md", None)]
 
 
+@pytest.mark.parametrize(
+    ("command", "before", "after"),
+    [
+        ("for f in s/*/SKILL.md; do cat $f; echo -----; done", "", "-----\n"),
+        ("for f in s/*/SKILL.md; do echo; echo -----; cat $f; done", "\n-----\n", ""),
+        ("for f in s/*/SKILL.md; do echo ---; cat $f; done", "---\n", ""),
+        ('for f in s/*/SKILL.md; do echo "=== $f ==="; cat $f; done', "=== s/{}/SKILL.md ===\n", ""),
+        ('for d in s/*/; do echo "# Skill: $d"; cat $d/SKILL.md; done', "# Skill: s/{}/\n", ""),
+        ('for d in s/*/; do echo "## $(basename $d)"; cat $d/SKILL.md; done', "## {}\n", ""),
+        ("find s -name SKILL.md -print -exec cat {} \\;", "s/{}/SKILL.md\n", ""),
+    ],
+)
+def test_what_a_loop_prints_around_files_is_no_part_of_their_texts(command: str, before: str, after: str) -> None:
+    output = "".join(before.format(name) + text + after for name, text in (("mate", MATE), ("tea", TEA)))
+    assert [text and text.strip() for _, text in texts(command, output)] == [MATE.strip(), TEA.strip()]
+
+
+def test_texts_that_a_loop_mixes_with_unknown_output_are_unknown() -> None:
+    command = "for f in s/*/SKILL.md; do cat $f; ./check $f; done"
+    assert [text for _, text in texts(command, MATE + "fine\n" + TEA + "fine\n")] == [None, None]
+
+
+def test_a_line_of_the_text_that_names_another_file_stays() -> None:
+    ending = MATE + "\n- ../tea/SKILL.md\nSee [tea](../tea/SKILL.md)\n"
+    assert [text for _, text in texts("cat s/*/SKILL.md", ending + TEA)] == [ending, TEA]
+
+
 def test_two_texts_without_frontmatter_are_unknown() -> None:
     assert texts("cat a/SKILL.md b/SKILL.md", PLAIN + PLAIN) == [("a/SKILL.md", None), ("b/SKILL.md", None)]
 

@@ -84,6 +84,15 @@ def test_a_text_of_its_own_stays(text: str) -> None:
     assert output_of(text) == Output(text)
 
 
+def test_line_ends_of_windows_are_ends_of_lines() -> None:
+    assert output_of("# Tea\r\n\r\n1. Boil.\r\n").text == "# Tea\n\n1. Boil.\n"
+
+
+@pytest.mark.parametrize("result", ["(no output)", "(Bash completed with no output)\n", "(empty)"])
+def test_a_remark_that_nothing_was_printed_is_no_text(result: str) -> None:
+    assert output_of(result).text == ""
+
+
 def test_an_error_beside_the_text_is_kept_apart() -> None:
     assert output_of('{"stdout": "", "stderr": "no such file"}') == Output("", error="no such file")
 

@@ -177,6 +177,8 @@ def test_directories_are_followed(command: str, expected: list[str]) -> None:
         ("cat $(find . -name SKILL.md)", ["**/SKILL.md"]),
         ("cat $(pwd)/SKILL.md", ["$()/SKILL.md"]),
         ("cat a - b", ["a", "b"]),
+        ("Get-Content a, b", ["a", "b"]),
+        ("gc -Path a,'b' -Raw", ["a", "b"]),
     ],
 )
 def test_one_command_may_show_several_files(command: str, expected: list[str]) -> None:
