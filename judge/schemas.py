@@ -8,6 +8,7 @@ every keyword that is looked at counts a step. Expressions of `pattern` are run 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Literal, TypeAlias
@@ -75,13 +76,14 @@ class SchemaChecker:
         self._work = _Work()
         self._passed: set[str] = set()
         plain = _plain(schema, "the schema", self._schema_keys)
-        self._validator = _counting(self._work)(plain, registry=Registry())
+        self._validator = _COUNTING(plain, registry=Registry())
 
     def check(self, arguments: Mapping[str, Value]) -> Checked:
         """The first few faults of the arguments."""
         self._work.steps = 0
         self._work.unchecked = set(self._passed)
         plain = _plain(arguments, "the argument object", None)
+        before = _WORK.set(self._work)
         try:
             found = list(islice(self._validator.iter_errors(plain), MOST_ERRORS))
         except SchemaUnusable:
@@ -90,6 +92,8 @@ class SchemaChecker:
             raise SchemaUnusable("a reference leads to no part of the schema") from error
         except Exception as error:  # a schema that is none makes the library fail in many ways
             raise SchemaUnusable(f"the schema is not one ({type(error).__name__})") from error
+        finally:
+            _WORK.reset(before)
         return Checked(tuple(sorted(map(_told, found))), tuple(sorted(self._work.unchecked)))
 
     def _schema_keys(self, schema: Mapping[str, Value]) -> frozenset[str]:
@@ -102,20 +106,22 @@ class SchemaChecker:
 
 Keyword = Callable[[Any, Any, Any, Any], Iterator[ValidationError] | None]
 
+_WORK: ContextVar[_Work] = ContextVar("work")
+"""Of the check that runs. Making a validator class takes longer than most checks, so all checks share one, and its
+keywords find here what they count for."""
 
-def _counting(work: _Work) -> Any:
+
+def _counting() -> Any:
     """A validator class whose keywords count what they do."""
-    keywords: dict[str, Any] = {
-        name: _counted(name, check, work) for name, check in Draft202012Validator.VALIDATORS.items()
-    }
-    keywords |= {name: _passed_over(name, work) for name in _PASSED_OVER}
-    keywords |= {"pattern": _pattern(work), "format": _nothing}
+    keywords: dict[str, Any] = {name: _counted(name, check) for name, check in Draft202012Validator.VALIDATORS.items()}
+    keywords |= {name: _passed_over(name) for name in _PASSED_OVER}
+    keywords |= {"pattern": _pattern, "format": _nothing}
     return extend(Draft202012Validator, keywords)  # type: ignore[no-untyped-call]
 
 
-def _counted(name: str, check: Any, work: _Work) -> Keyword:
+def _counted(name: str, check: Any) -> Keyword:
     def keyword(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError] | None:
-        work.step((_size(value) if name in _LITERAL else _length(value)) + _length(instance))
+        _WORK.get().step((_size(value) if name in _LITERAL else _length(value)) + _length(instance))
         found: Iterator[ValidationError] | None = check(validator, value, instance, schema)
         return found
 
@@ -133,29 +139,30 @@ def _size(value: object) -> int:
     return 1 + sum(map(_size, value)) if isinstance(value, list) else 1
 
 
-def _passed_over(name: str, work: _Work) -> Keyword:
+def _passed_over(name: str) -> Keyword:
     def keyword(_validator: Any, _value: Any, _instance: Any, _schema: Any) -> None:
-        work.unchecked.add(name)
+        _WORK.get().unchecked.add(name)
 
     return keyword
 
 
-def _pattern(work: _Work) -> Keyword:
-    def keyword(_validator: Any, value: Any, instance: Any, _schema: Any) -> Iterator[ValidationError]:
-        work.step(0)
-        if not isinstance(instance, str):
-            return
-        expression = bounded_pattern(value) if isinstance(value, str) and len(instance) <= MOST_TEXT else None
-        if expression is None:
-            work.unchecked.add("pattern")
-        elif not expression.search(instance):
-            yield ValidationError("does not match")
-
-    return keyword
+def _pattern(_validator: Any, value: Any, instance: Any, _schema: Any) -> Iterator[ValidationError]:
+    work = _WORK.get()
+    work.step(0)
+    if not isinstance(instance, str):
+        return
+    expression = bounded_pattern(value) if isinstance(value, str) and len(instance) <= MOST_TEXT else None
+    if expression is None:
+        work.unchecked.add("pattern")
+    elif not expression.search(instance):
+        yield ValidationError("does not match")
 
 
 def _nothing(_validator: Any, _value: Any, _instance: Any, _schema: Any) -> None:
     """`format` is a remark unless both sides agree otherwise."""
+
+
+_COUNTING = _counting()
 
 
 def _told(error: ValidationError) -> str:

@@ -56,6 +56,14 @@ def test_one_checker_serves_many_calls() -> None:
     assert checker.check({"order": "7"}) == Checked()
 
 
+def test_checkers_used_in_turn_tell_each_what_it_passed_over() -> None:
+    sparse = SchemaChecker({"properties": {"tags": {"uniqueItems": True}}})
+    plain = SchemaChecker({"required": ["tags"]})
+    assert sparse.check({"tags": [1]}).unchecked == ("uniqueItems",)
+    assert plain.check({"tags": [1]}) == Checked()
+    assert sparse.check({"tags": [1]}).unchecked == ("uniqueItems",)
+
+
 def _doubling(levels: int, place: str = "#") -> dict[str, Any]:
     """Two references on each level to the next: twice the work on each. `place` is where the schema will stand."""
     levels_of = {f"d{at}": {"allOf": [{"$ref": f"{place}/$defs/d{at + 1}"}] * 2} for at in range(levels)}
