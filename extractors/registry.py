@@ -126,8 +126,7 @@ def settings_of(name: str) -> tuple[Setting, ...]:
 
 def scopes(session: Session) -> tuple[str, ...]:
     """Names of the instrumentation scopes in the session, sorted."""
-    names = {span.scope.name for span in session.spans} | {record.scope.name for record in session.records}
-    return tuple(sorted(names - {""}))
+    return tuple(sorted(session.scopes - {""}))
 
 
 def attributes(session: Session, trajectory: Trajectory) -> Attributes:

@@ -110,7 +110,8 @@ class Session:
     """All telemetry of one conversation, closed. A session usually has several traces, one per prompt.
 
     `spans` are unique by (trace id, span id) and sorted by start, then span id; `records` by time, then arrival.
-    `notes` says what could not be decoded, for people; `lost_spans` and `lost_records` count it.
+    `notes` says what could not be decoded, for people; `lost_spans` and `lost_records` count it. `scopes` are the
+    names of all instrumentation scopes: most harnesses are told apart by these alone.
     """
 
     session_id: str
@@ -120,3 +121,9 @@ class Session:
     notes: tuple[str, ...] = ()
     lost_spans: int = 0
     lost_records: int = 0
+    scopes: frozenset[str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        names = {span.scope.name for span in self.spans}
+        names.update(record.scope.name for record in self.records)
+        object.__setattr__(self, "scopes", frozenset(names))

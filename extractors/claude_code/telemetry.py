@@ -121,6 +121,11 @@ def is_ours(item: Span | LogRecord) -> bool:
     return item.scope.name.startswith(SCOPE)
 
 
+def sent_any(session: Session) -> bool:
+    """Whether Claude Code sent any of it."""
+    return any(scope.startswith(SCOPE) for scope in session.scopes)
+
+
 def telemetry(session: Session) -> Telemetry:
     """Arrange the session. What other programs sent under the same session id is left aside."""
     spans = [span for span in session.spans if is_ours(span)]

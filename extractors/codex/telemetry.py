@@ -96,8 +96,11 @@ def is_ours(item: Span | LogRecord) -> bool:
         return True
     if not isinstance(item, Span):
         return False
-    modules = (attrs.text(item.attributes, key) for key in _RUST_KEYS)
-    return any(module.startswith(_CRATE) for module in modules if module) or item.scope.name.startswith(_CRATE)
+    for key in _RUST_KEYS:
+        module = item.attributes.get(key)
+        if isinstance(module, str) and module.startswith(_CRATE):
+            return True
+    return item.scope.name.startswith(_CRATE)
 
 
 def time_of(record: LogRecord) -> int:

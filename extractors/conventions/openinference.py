@@ -50,8 +50,10 @@ def framework(session: Session) -> str | None:
 
     One may run inside another's tool: then the outer one, which begins first, is the harness.
     """
-    ours = [span for span in session.spans if span.scope.name.startswith(SCOPE)]
-    names = (span.scope.name.removeprefix(SCOPE) for span in in_time_order(ours)) if ours else ()
+    if not any(scope.startswith(SCOPE) for scope in session.scopes):
+        return None
+    ours = (span for span in session.spans if is_ours(span))
+    names = (span.scope.name.removeprefix(SCOPE) for span in in_time_order(ours))
     return next((name for name in names if name in FRAMEWORKS), None)
 
 

@@ -51,8 +51,7 @@ _OPEN, _CLOSE = "<instructions>\n", "\n</instructions>"
 
 def recognizes(session: Session) -> bool:
     """Whether the framework's own instrumentation recorded any of it."""
-    scopes = {span.scope.name for span in session.spans} | {record.scope.name for record in session.records}
-    return any(_is_ours(scope) for scope in scopes)
+    return any(map(_is_ours, session.scopes))
 
 
 def _is_ours(scope: str) -> bool:

@@ -19,7 +19,7 @@ from typing import Final
 
 from extractors import attributes as at
 from extractors.claude_code.bodies import SKILL_TEXT, instructions_by_load
-from extractors.claude_code.telemetry import is_ours
+from extractors.claude_code.telemetry import sent_any
 from extractors.conventions import genai
 from extractors.conventions.genai_calls import TOOL_STATUS
 from extractors.conventions.openinference import HIDE_NOTHING, framework, read
@@ -83,11 +83,7 @@ _FOLDED_OUTPUTS: Final = ("stdout", "stderr")
 
 def recognizes(session: Session) -> bool:
     """Whether the SDK began the session and the CLI's own telemetry is not in it."""
-    return framework(session) == NAME and not _has_own_telemetry(session)
-
-
-def _has_own_telemetry(session: Session) -> bool:
-    return any(is_ours(span) for span in session.spans) or any(is_ours(record) for record in session.records)
+    return framework(session) == NAME and not sent_any(session)
 
 
 def extract(session: Session) -> Trajectory:

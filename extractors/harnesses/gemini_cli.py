@@ -24,7 +24,7 @@ from extractors.gemini_cli.calls import calls
 from extractors.gemini_cli.content import was_cut
 from extractors.gemini_cli.requests import Request, failures, requests, step, with_prompts
 from extractors.gemini_cli.skills import Offer, invocations, offer
-from extractors.gemini_cli.telemetry import DETAILS, Telemetry, is_ours, telemetry
+from extractors.gemini_cli.telemetry import DETAILS, SCOPE, Telemetry, is_ours, telemetry
 from extractors.skill_signals import with_refusals
 from extractors.skills import SkillInvocation
 from extractors.spans import Session
@@ -44,7 +44,7 @@ SETTINGS: Final = (
 
 def recognizes(session: Session) -> bool:
     """By scope, which nobody else sets."""
-    return any(is_ours(span) for span in session.spans) or any(is_ours(record) for record in session.records)
+    return SCOPE in session.scopes
 
 
 def extract(session: Session) -> Trajectory:

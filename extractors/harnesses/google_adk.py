@@ -63,9 +63,7 @@ HABITS: Final = genai.Habits(NAME, catalog=catalog)
 
 def recognizes(session: Session) -> bool:
     """Whether ADK's own tracer or logger recorded any of it."""
-    return any(span.scope.name == SCOPE for span in session.spans) or any(
-        record.scope.name == SCOPE for record in session.records
-    )
+    return SCOPE in session.scopes
 
 
 def extract(session: Session) -> Trajectory:

@@ -35,8 +35,7 @@ HABITS = genai.Habits(NAME, spans_every_call=True)
 
 def recognizes(session: Session) -> bool:
     """Whether this instrumentation recorded any of it, and not OpenInference's beside it."""
-    scopes = {span.scope.name for span in session.spans} | {record.scope.name for record in session.records}
-    return SCOPE in scopes and framework(session) is None
+    return SCOPE in session.scopes and framework(session) is None
 
 
 def extract(session: Session) -> Trajectory:

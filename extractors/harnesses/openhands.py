@@ -26,7 +26,7 @@ from extractors.conventions import genai
 from extractors.coverage import CONTENT, Setting, Signal
 from extractors.messages import text_of
 from extractors.openhands.results import OUTPUT, was_rejected
-from extractors.openhands.telemetry import INPUT, MESSAGE, as_genai, is_ours, is_tool
+from extractors.openhands.telemetry import INPUT, MESSAGE, SCOPE, as_genai, is_ours, is_tool
 from extractors.openhands.triggered import triggered
 from extractors.skills import SkillInvocation
 from extractors.spans import Session, Span
@@ -50,7 +50,7 @@ HABITS: Final = genai.Habits(NAME)
 
 def recognizes(session: Session) -> bool:
     """Whether any span was recorded inside OpenHands' own functions; the scope alone is Laminar's."""
-    return any(is_ours(span) for span in session.spans)
+    return SCOPE in session.scopes and any(map(is_ours, session.spans))
 
 
 def extract(session: Session) -> Trajectory:

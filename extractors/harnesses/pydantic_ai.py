@@ -50,7 +50,7 @@ _CONTEXT: Final = re.compile(r'^<context id="capability:', re.MULTILINE)
 
 def recognizes(session: Session) -> bool:
     """Whether Pydantic AI's own instrumentation recorded any of it."""
-    return any(span.scope.name == SCOPE for span in session.spans)
+    return SCOPE in session.scopes and any(span.scope.name == SCOPE for span in session.spans)
 
 
 def extract(session: Session) -> Trajectory:

@@ -44,7 +44,7 @@ HABITS = genai.Habits(NAME, spans_every_call=True)
 
 def recognizes(session: Session) -> bool:
     """Whether Strands' own tracer recorded any of it."""
-    return any(span.scope.name in SCOPES for span in session.spans)
+    return not SCOPES.isdisjoint(session.scopes) and any(span.scope.name in SCOPES for span in session.spans)
 
 
 def extract(session: Session) -> Trajectory:
