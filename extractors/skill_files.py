@@ -32,6 +32,8 @@ _CHANGING: Final = frozenset(
 _SHELLS: Final = frozenset(
     {"bash", "shell", "terminal", "sh", "zsh", "powershell", "pwsh", "cmd", "command", "exec", "execute"}
 )
+_INTERPRETERS: Final = frozenset({"python", "ipython", "jupyter", "node", "javascript", "code", "interpreter", "repl"})
+_SCRIPT_ARGUMENTS: Final = ("code", "source", "source_code", "python_code")
 _MODES: Final = ("command", "action", "operation", "mode", "op")
 _PATHS: Final = frozenset(
     {"path", "filepath", "filename", "file", "absolutepath", "absolutefilepath", "targetfile", "relativepath"}
@@ -68,6 +70,23 @@ def reading(tool: str, arguments: Mapping[str, Value] | None, text: str | None =
         return None
     found = _by_file_tool(tool, arguments) or _by_shell(tool, arguments)
     return found if found is not None and found.skill_files else None
+
+
+def scripts(tool: str, arguments: Mapping[str, Value] | None, text: str | None = None) -> tuple[str, ...]:
+    """The texts that a call hands to a shell or an interpreter; () when it does not run any."""
+    if arguments is None:
+        arguments = {} if text is None else _from_text(tool, text)
+    runs = {word.lower() for word in _WORDS.findall(tool)} & (_SHELLS | _INTERPRETERS)
+    values = [value for key, value in arguments.items() if runs or key in COMMAND_ARGUMENTS or key in _SCRIPT_ARGUMENTS]
+    return tuple(_texts(values))
+
+
+def shown_by_command(tool: str, arguments: Mapping[str, Value] | None) -> tuple[Printed, ...]:
+    """What a call of a shell prints, as far as its command tells; () for anything else."""
+    if arguments is None or any(key in arguments for key in _SCRIPT_ARGUMENTS):
+        return ()
+    found = _by_shell(tool, arguments)
+    return found.shows if found is not None else ()
 
 
 def file_read(tool: str, arguments: Mapping[str, Value] | None) -> str | None:

@@ -17,6 +17,7 @@ from extractors.attributes import json_text
 from extractors.repetition import read_once
 from extractors.skill_files import reading
 from extractors.skill_loads import FileLoad, Pages, file_loads
+from extractors.skill_mentions import shown
 from extractors.skill_refusals import PAYLOADS, is_refusal, object_in, refusal_in
 from extractors.skills import LoadedBy, LoadOutcome, Skill, SkillInvocation
 from extractors.trajectory import CallOutcome, ToolCall
@@ -295,7 +296,9 @@ def _by_files(call: ToolCall) -> tuple[FileLoad, ...]:
     if call.name in RESOURCE_TOOLS:
         return ()
     found = reading(call.name, call.arguments, call.arguments_text)
-    return file_loads(found, call) if found is not None else ()
+    if found is not None:
+        return file_loads(found, call)
+    return tuple(FileLoad(one.path, one.name, LoadOutcome.LOADED, one.body) for one in shown(call))
 
 
 def _of_file(call: ToolCall, load: FileLoad) -> SkillInvocation:

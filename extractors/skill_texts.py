@@ -58,6 +58,11 @@ class SkillText:
     name: str | None = None
 
 
+def beginnings(output: str) -> Iterator[int]:
+    """Where texts with a skill's frontmatter begin."""
+    return (match.start() for match in _FRONTMATTER.finditer(output))
+
+
 def divided(shows: Sequence[Printed], output: str) -> tuple[SkillText, ...]:
     """The skills' files among what a command shows, with their texts in its output.
 
@@ -169,7 +174,7 @@ def _texts(shows: Sequence[Printed], output: str) -> Iterator[SkillText]:
     if headed:
         yield from headed
         return
-    starts = {match.start(): _folded(match[1]) for match in islice(_FRONTMATTER.finditer(output), MAX_TEXTS)}
+    starts = {match.start(): folded(match[1]) for match in islice(_FRONTMATTER.finditer(output), MAX_TEXTS)}
     shows = _chosen(shows, set(starts.values()))
     skills = [one for one in shows if isinstance(one, FileText) and is_skill_file(one.path)]
     if len(shows) == 1 and skills and not is_pattern(skills[0].path):
@@ -223,14 +228,14 @@ def _names_next(line: str, path: str, name: str) -> bool:
     match = _NAMING_LINE.match(line)
     told = match[1] if match is not None else ""
     return bool(told) and (
-        _folded(told) == name or _may_be(path, told) or _may_be(path, told.rstrip("/\\") + "/SKILL.md")
+        folded(told) == name or _may_be(path, told) or _may_be(path, told.rstrip("/\\") + "/SKILL.md")
     )
 
 
 def _chosen(shows: Sequence[Printed], names: set[str]) -> list[Printed]:
     """Without files that only may be shown and are not: another is there in their place, and no text has their name."""
     files = [one for one in shows if isinstance(one, FileText)]
-    by_name = [one for one in files if _folded(directory_name(one.path) or "") in names]
+    by_name = [one for one in files if folded(directory_name(one.path) or "") in names]
     sure = [one for one in files if not one.maybe]
     kept = list(sure)
     for one in by_name:
@@ -254,7 +259,7 @@ def _beginnings(shows: Sequence[Printed], output: str, starts: Mapping[int, str]
     found: dict[int, int] = {}
     free = dict(starts)
     for one in files:
-        own = _folded(directory_name(one.path) or "")
+        own = folded(directory_name(one.path) or "")
         at = next((at for at, name in free.items() if name == own), None)
         if at is not None and not is_pattern(one.path):
             found[id(one)] = at
@@ -264,6 +269,6 @@ def _beginnings(shows: Sequence[Printed], output: str, starts: Mapping[int, str]
     return found
 
 
-def _folded(name: str) -> str:
+def folded(name: str) -> str:
     """For comparing a skill's name with its directory's."""
     return name.strip(" \t\r\"'").casefold().replace("_", "-")
