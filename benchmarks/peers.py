@@ -29,19 +29,21 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from benchmarks import books, machine, targets
-from benchmarks.__main__ import WARM_UP_PASS, order, under_load
+from benchmarks.__main__ import order, under_load
 from benchmarks.generate import Shape, write_pool
 from benchmarks.load import Outcome
 from benchmarks.processes import Server, ServerFailed
 from benchmarks.report import Case, Sample
+from benchmarks.sessions import SPANS_PER_SESSION
 from benchmarks.targets import Target, answers, free_port
 
 ENVIRONMENTS = Path(".venv-peers")
 QUIET_S = 10.0
 """A server that has stored nothing more for this long will not."""
-WARM_UP_SPANS = 1_000
-FEW_SESSIONS = 30
-"""agentevals holds 100 sessions at most and refuses every request of a load with 400 open."""
+WARM_UP_SPANS = 800
+_WHOLE = 4_000  # spans that are whole sessions of every service, in whole requests
+FEW_SESSIONS, FEW_SPANS = 30, 800
+"""agentevals holds 100 sessions at most and refuses every request that brings another: 40 to warm up, 40 to measure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,14 @@ def _rows(database: Path, table: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
+class Pools:
+    """Files of requests. The spans of the one are not those of the other: some peers keep a span id once only."""
+
+    measured: Path
+    warm_up: Path
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """One server in one round. `stored` is None where the server does not say; `stored_s` is the time until then."""
 
@@ -174,20 +184,16 @@ def prepare(name: str, directory: Path) -> Running:
     return Running(target, {}, stored)
 
 
-def measure(running: Running, case: Case, number: int, pool: Path, load: tuple[int, int]) -> Result:
+def measure(running: Running, case: Case, number: int, pool: Pools, load: tuple[int, int]) -> Result:
     """Start, warm up, load, wait until all is stored, stop."""
     target = running.target
-    client = [sys.executable, "-m", "benchmarks.load", "--pool", str(pool), "--target", target.address]
+    client = [sys.executable, "-m", "benchmarks.load", "--target", target.address, "--seconds", "600"]
     client += ["--connections", str(load[0]), "--in-flight", str(load[1]), "--headers", json.dumps(running.headers)]
     with target.server as server:
-        warm_up, _ = under_load(
-            [*client, "--spans", str(WARM_UP_SPANS), "--first-pass", str(WARM_UP_PASS), "--seconds", "600"], server
-        )
+        warm_up, _ = under_load([*client, "--pool", str(pool.warm_up), "--spans", str(WARM_UP_SPANS)], server)
         before_rows = _settled(running, warm_up.acked_spans)
         before, began = server.cpu_s(), time.monotonic()
-        outcome, peak = under_load(
-            [*client, "--spans", str(case.spans), "--first-pass", "1000", "--seconds", "600"], server
-        )
+        outcome, peak = under_load([*client, "--pool", str(pool.measured), "--spans", str(case.spans)], server)
         stored = _settled(running, before_rows + outcome.acked_spans)
         seconds = time.monotonic() - began - (QUIET_S if stored < before_rows + outcome.acked_spans else 0.0)
         sample = Sample(
@@ -214,8 +220,10 @@ def run(
     names: Sequence[str], case: Case, open_sessions: int, rounds: int, directory: Path, load: tuple[int, int]
 ) -> list[Result]:
     """All servers, `rounds` times."""
-    pool = directory / f"pool-{open_sessions}"
-    write_pool(pool, Shape(case.profile, case.batch, case.spans, case.ids, open_sessions))
+    pool = Pools(directory / f"pool-{open_sessions}", directory / f"warm-up-{open_sessions}")
+    shape = Shape(case.profile, case.batch, case.spans, case.ids, open_sessions)
+    write_pool(pool.measured, shape)
+    write_pool(pool.warm_up, replace(shape, seed=shape.seed + 1))
     found = []
     for number in range(rounds):
         for name in order(names, number):
@@ -282,26 +290,27 @@ def arguments() -> argparse.ArgumentParser:
 
 def main() -> None:
     chosen = arguments().parse_args()
-    case = Case(chosen.profile, batch=250, spans=chosen.spans)
+    case = Case(chosen.profile, batch=250, spans=-(-chosen.spans // _WHOLE) * _WHOLE)
     chosen_peers = [PEERS[name] for name in chosen.peers]
     ours = [targets.NOOP, targets.NAIVE, *targets.PRODUCT_RATES]
-    loads = ((400, False), (FEW_SESSIONS, True))
+    few_case = Case(chosen.profile, batch=100, spans=FEW_SPANS)
+    loads = ((case, 400, False), (few_case, FEW_SESSIONS, True))
     with tempfile.TemporaryDirectory(prefix="spanjudge-peers-", dir=chosen.data_dir) as name:
         print("\n".join(f"- {key}: {value}" for key, value in machine.describe(Path(name)).items()))
         for peer in chosen_peers:
             print(f"- {peer.package} {peer.version}: {peer.does}")
         results = []
-        for open_sessions, few in loads:
+        for load, open_sessions, few in loads:
             names = [peer.package for peer in chosen_peers if peer.few_sessions == few]
             if not names:
                 continue
-            spans = replace(case, spans=max(case.spans, open_sessions * 20))
+            measured = replace(load, spans=max(load.spans, open_sessions * SPANS_PER_SESSION))
             try:
-                found = run([*ours, *names], spans, open_sessions, chosen.rounds, Path(name), (2, 2))
+                found = run([*ours, *names], measured, open_sessions, chosen.rounds, Path(name), (2, 2))
             except ServerFailed as failed:
                 sys.exit(f"benchmarks.peers: {failed}")
             results += found
-            print(f"\n### {case.title}, {open_sessions} sessions open\n\n{markdown(found)}", flush=True)
+            print(f"\n### {load.title}, {open_sessions} sessions open\n\n{markdown(found)}", flush=True)
     if chosen.json:
         chosen.json.write_text(json.dumps([asdict(result) for result in results], indent=1) + "\n")
 
