@@ -1,5 +1,5 @@
 """Tool calls: the span `tool` with its children, the records `tool_decision` and `tool_result`, and what recorded
-bodies say are one call, joined by `tool_use_id`.
+bodies say are one call.
 
 A call that fails validation (unknown tool or skill, bad arguments) leaves no span and no record: its turn is silent,
 and only recorded bodies tell of it.
@@ -8,20 +8,19 @@ and only recorded bodies tell of it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final
 
 from extractors import attributes as attrs
 from extractors.anchors import Anchor
-from extractors.claude_code.bodies import Answer, Bodies, Use
+from extractors.claude_code.bodies import Bodies
+from extractors.claude_code.parts import Parts, parts_of_calls
 from extractors.claude_code.requests import Request, Requests
-from extractors.claude_code.telemetry import EXECUTION, PERMISSION, TOOL, Telemetry, content
-from extractors.spans import Attributes, LogRecord, Span, StatusCode, Value
+from extractors.claude_code.telemetry import Telemetry, content
+from extractors.spans import Attributes, Span, StatusCode, Value
 from extractors.trajectory import ROOT_AGENT, CallOutcome, ToolCall
 from extractors.tree import record_anchor, span_anchor
-
-_T = TypeVar("_T", Span, LogRecord)
 
 NOT_RECORDED: Final = "(not recorded)"
 """Name of a tool when only the answer to its call was recorded."""
@@ -58,29 +57,9 @@ class Call:
     rejected_by: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    """Everything recorded of one call."""
-
-    call_id: str
-    span: Span | None
-    execution: Span | None
-    permission: Span | None
-    decision: LogRecord | None
-    result: LogRecord | None
-    use: Use | None
-    answer: Answer | None
-
-    @property
-    def facts(self) -> Attributes:
-        """Attributes of the records and spans as one; what is on the call's own span counts most."""
-        recorded = [part.attributes for part in (self.decision, self.result, self.execution, self.span) if part]
-        return {key: value for attributes in recorded for key, value in attributes.items()}
-
-
 def calls(found: Telemetry, texts: Bodies, requests: Requests) -> tuple[Call, ...]:
     """Every call once, in time order."""
-    made = [_call(found, parts, requests) for parts in _parts(found, texts)]
+    made = [_call(found, parts, requests) for parts in parts_of_calls(found, texts)]
     return tuple(sorted(made, key=lambda call: (call.order_ns, call.call.call_id or "")))
 
 
@@ -98,32 +77,7 @@ def silent_turns(made: Sequence[Call], requests: Requests, found: Telemetry) -> 
     )
 
 
-def _parts(found: Telemetry, texts: Bodies) -> Iterator[_Parts]:
-    spans = _by_call(found.of(TOOL))
-    executions = _by_call(found.of(EXECUTION))
-    decisions = _by_call(found.named("tool_decision"))
-    results = _by_call(found.named("tool_result"))
-    permissions = {(span.trace_id, span.parent_id): span for span in found.of(PERMISSION)}
-    unexplained = [call_id for call_id, answer in texts.answers.items() if answer.failed and answer.fresh]
-    for call_id in dict.fromkeys((*spans, *executions, *decisions, *results, *texts.uses, *unexplained)):
-        span = spans.get(call_id)
-        yield _Parts(
-            call_id,
-            span,
-            executions.get(call_id),
-            permissions.get((span.trace_id, span.span_id)) if span else None,
-            decisions.get(call_id),
-            results.get(call_id),
-            texts.uses.get(call_id),
-            texts.answers.get(call_id),
-        )
-
-
-def _by_call(items: Sequence[_T]) -> dict[str, _T]:
-    return {call_id: item for item in items if (call_id := attrs.text(item.attributes, "tool_use_id"))}
-
-
-def _call(found: Telemetry, parts: _Parts, requests: Requests) -> Call:
+def _call(found: Telemetry, parts: Parts, requests: Requests) -> Call:
     facts = parts.facts
     outcome = _outcome(parts, facts)
     asked = _asked_by(found, parts, requests)
@@ -154,12 +108,12 @@ def _call(found: Telemetry, parts: _Parts, requests: Requests) -> Call:
     return Call(call, request_id, parts.execution, start_ns or end_ns or asked_ns, rejected_by)
 
 
-def _rejected(parts: _Parts) -> bool:
+def _rejected(parts: Parts) -> bool:
     deciders = [part for part in (parts.decision, parts.permission) if part is not None]
     return any(attrs.text(part.attributes, "decision") == "reject" for part in deciders)
 
 
-def _outcome(parts: _Parts, facts: Attributes) -> CallOutcome:
+def _outcome(parts: Parts, facts: Attributes) -> CallOutcome:
     if _rejected(parts):
         return CallOutcome.REFUSED
     success = attrs.boolean(facts, "success")
@@ -173,7 +127,7 @@ def _outcome(parts: _Parts, facts: Attributes) -> CallOutcome:
     return CallOutcome.OK if not parts.answer.failed else CallOutcome.FAILED if ran else CallOutcome.REFUSED
 
 
-def _name(parts: _Parts, facts: Attributes) -> str:
+def _name(parts: Parts, facts: Attributes) -> str:
     """MCP tools are `mcp__server__tool` to the model; records call them all `mcp_tool`."""
     name = (attrs.text(parts.span.attributes, "tool_name") if parts.span else None) or (
         parts.use.name if parts.use else attrs.text(facts, "tool_name")
@@ -194,7 +148,7 @@ def _told_by_error(error: str) -> tuple[str, Mapping[str, Value] | None]:
     return (tool[1] if tool is not None else NOT_RECORDED), None
 
 
-def _arguments(parts: _Parts, facts: Attributes) -> tuple[Mapping[str, Value] | None, str | None]:
+def _arguments(parts: Parts, facts: Attributes) -> tuple[Mapping[str, Value] | None, str | None]:
     """The arguments, and their text where it was cut beyond reading. Of the latter what attributes name is kept."""
     if parts.use is not None and parts.use.arguments is not None:
         return parts.use.arguments, None
@@ -220,14 +174,14 @@ def _is_shortened(value: Value) -> bool:
     return isinstance(value, str) and _SHORTENED.search(value) is not None
 
 
-def _output(parts: _Parts, name: str) -> str | None:
+def _output(parts: Parts, name: str) -> str | None:
     """From the event `tool.output`; what it holds for Write is the text written, which is no result."""
     keys = ("output", "diff") if name == "Write" else ("output", "content", "diff")
     found = (_output_text(parts, key) for key in keys)
     return next((text for text in found if text is not None), None)
 
 
-def _output_text(parts: _Parts, key: str) -> str | None:
+def _output_text(parts: Parts, key: str) -> str | None:
     events = parts.span.events if parts.span is not None else ()
     return next((content(event.attributes, key) for event in events if event.name == "tool.output"), None)
 
@@ -236,7 +190,7 @@ def _error(facts: Attributes) -> str | None:
     return content(facts, "error") or attrs.text(facts, "error_class") or attrs.text(facts, "error_type")
 
 
-def _times(parts: _Parts, facts: Attributes) -> tuple[int | None, int | None]:
+def _times(parts: Parts, facts: Attributes) -> tuple[int | None, int | None]:
     """Start and end; without the span, from the records. The wait for a permission is part of the call."""
     if parts.span is not None:
         return parts.span.start_ns, parts.span.end_ns
@@ -248,7 +202,7 @@ def _times(parts: _Parts, facts: Attributes) -> tuple[int | None, int | None]:
     return (ended_ns - took_ns if decided_ns is None else decided_ns), ended_ns
 
 
-def _asked_by(found: Telemetry, parts: _Parts, requests: Requests) -> Request | None:
+def _asked_by(found: Telemetry, parts: Parts, requests: Requests) -> Request | None:
     """The request that asked for the call: as named, else the one before its answer, else the last that had begun
     (tools start while the model's answer still streams in)."""
     named = attrs.text(parts.facts, "request_id") or (
@@ -265,7 +219,7 @@ def _asked_by(found: Telemetry, parts: _Parts, requests: Requests) -> Request | 
     return requests.last(_agent(found, parts, None), (start_ns or end_ns or 0) + 1)
 
 
-def _agent(found: Telemetry, parts: _Parts, asked: Request | None) -> str:
+def _agent(found: Telemetry, parts: Parts, asked: Request | None) -> str:
     if parts.span is not None:
         return found.agent_of_span(parts.span)
     record = parts.decision or parts.result
@@ -274,7 +228,7 @@ def _agent(found: Telemetry, parts: _Parts, asked: Request | None) -> str:
     return asked.agent if asked is not None else ROOT_AGENT
 
 
-def _turn(found: Telemetry, parts: _Parts, asked: Request | None) -> int:
+def _turn(found: Telemetry, parts: Parts, asked: Request | None) -> int:
     if parts.span is not None:
         return found.turn_of_span(parts.span)
     record = parts.decision or parts.result
@@ -283,7 +237,7 @@ def _turn(found: Telemetry, parts: _Parts, asked: Request | None) -> int:
     return asked.turn if asked is not None else -1
 
 
-def _anchor(parts: _Parts, asked: Request | None) -> Anchor:
+def _anchor(parts: Parts, asked: Request | None) -> Anchor:
     if parts.span is not None:
         return span_anchor(parts.span)
     record = parts.decision or parts.result

@@ -11,12 +11,14 @@ is known, the prompt's silent turn was one: a refusal, of a skill that the telem
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from extractors import attributes as attrs
 from extractors import skill_signals
+from extractors.anchors import Anchor
 from extractors.claude_code.bodies import Bodies
 from extractors.claude_code.calls import Call
 from extractors.claude_code.requests import Request
@@ -41,13 +43,15 @@ def invocations(
     activated = found.named("skill_activated")
     by_person = [record for record in activated if _trigger(record) == BY_PERSON]
     by_call = _matched(found, made, [record for record in activated if _trigger(record) != BY_PERSON])
-    of_calls = {call.call.call_id: record for record, call in by_call if call is not None}
+    of_calls = {call.call.anchor: record for record, call in by_call if call is not None}
+    uses = Counter(call.call.call_id for call in made)
     attempts: list[tuple[int, int, SkillInvocation]] = []
     by_anchor = {call.call.anchor: call for call in made}
     for attempt in skill_signals.invocations([call.call for call in made]):
         call = by_anchor[attempt.anchor]
-        record = of_calls.get(attempt.call_id)
-        attempts.append((call.order_ns, call.call.turn, _completed(attempt, record, texts)))
+        body = texts.skill_texts.get(attempt.call_id or "") if uses[attempt.call_id] == 1 else None
+        completed = _completed(attempt, of_calls.get(attempt.anchor), body)
+        attempts.append((call.order_ns, call.call.turn, completed))
     loose = [(record, LoadedBy.TOOL) for record, call in by_call if call is None]
     for record, how in [*loose, *((record, LoadedBy.USER) for record in by_person)]:
         attempts.append((record.time_ns, found.turn_of_record(record), _from_record(found, record, how, texts)))
@@ -92,7 +96,7 @@ def _matched(
     by_execution = {
         (call.execution.trace_id, call.execution.span_id): call for call in skill_calls if call.execution is not None
     }
-    taken: set[str | None] = set()
+    taken: set[Anchor] = set()
     matches: list[tuple[LogRecord, Call | None]] = []
     for record in records:
         call = by_execution.get((record.trace_id or "", record.span_id or ""))
@@ -102,14 +106,14 @@ def _matched(
                 (
                     call
                     for call in skill_calls
-                    if call.call.call_id not in taken and call.rejected_by is None
+                    if call.call.anchor not in taken and call.rejected_by is None
                     if (call.call.turn, call.call.agent) == (turn, agent)
                     if _may_be(call, _skill_name(record))
                 ),
                 None,
             )
         if call is not None:
-            taken.add(call.call.call_id)
+            taken.add(call.call.anchor)
         matches.append((record, call))
     return matches
 
@@ -119,7 +123,7 @@ def _may_be(call: Call, name: str | None) -> bool:
     return name is None or asked is None or asked == name
 
 
-def _completed(attempt: SkillInvocation, record: LogRecord | None, texts: Bodies) -> SkillInvocation:
+def _completed(attempt: SkillInvocation, record: LogRecord | None, body: str | None) -> SkillInvocation:
     """With what the activation and recorded bodies add to a call."""
     if record is not None:
         # The activation proves the load where the call's end never arrived.
@@ -127,7 +131,6 @@ def _completed(attempt: SkillInvocation, record: LogRecord | None, texts: Bodies
         name = attempt.name or _skill_name(record)
         source = attrs.text(record.attributes, "skill.source") or attempt.source
         attempt = replace(attempt, outcome=outcome, name=name, source=source)
-    body = texts.skill_texts.get(attempt.call_id or "")
     return with_body(attempt, body) if body is not None and attempt.outcome is LoadOutcome.LOADED else attempt
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +15,7 @@ from extractors import registry
 from extractors.claude_code.bodies import listing
 from extractors.harnesses import claude_code
 from extractors.skills import LoadedBy, LoadOutcome, Skill, SkillInvocation
-from extractors.spans import Session
+from extractors.spans import Attributes, LogRecord, Session, Span
 from extractors.trajectory import ROOT_AGENT, CallOutcome, ToolCall, Trajectory
 from tests.extractors.fixtures import FIXTURES
 from tests.fakes import claude_code_scenarios as scenarios
@@ -417,3 +418,49 @@ def test_half_a_character_in_the_system_prompt_takes_nothing_else_down() -> None
     found = registry.extract(replace(source, records=(*source.records, record)))
     assert found.versions.system_prompt_hash
     assert found.answer
+
+
+def with_ids(source: Session, change: Callable[[str, Span | LogRecord], str | None]) -> Session:
+    """The session with other ids of tool calls; None takes the id off."""
+
+    def changed(item: Span | LogRecord) -> Attributes:
+        known = item.attributes.get("tool_use_id")
+        if not isinstance(known, str):
+            return item.attributes
+        left = {key: value for key, value in item.attributes.items() if key != "tool_use_id"}
+        given = change(known, item)
+        return left if given is None else {**left, "tool_use_id": given}
+
+    return replace(
+        source,
+        spans=tuple(replace(span, attributes=changed(span)) for span in source.spans),
+        records=tuple(replace(record, attributes=changed(record)) for record in source.records),
+    )
+
+
+def test_ids_that_each_turn_counts_anew_keep_calls_apart() -> None:
+    source = session(scenarios.two_turns())
+    before = claude_code.extract(source)
+    places = {call.call_id: (at, call.turn) for at, call in enumerate(before.tool_calls)}
+    first = {turn: min(at for at, own in places.values() if own == turn) for _, turn in places.values()}
+    anew = {call_id: f"call_{at - first[turn]}" for call_id, (at, turn) in places.items()}
+    after = claude_code.extract(with_ids(source, lambda known, _: anew[known]))
+    assert len(set(anew.values())) < len(anew)
+    assert [replace(call, call_id=None) for call in after.tool_calls] == [
+        replace(call, call_id=None) for call in before.tool_calls
+    ]
+    assert [(load.name, load.outcome, load.anchor) for load in after.skill_invocations] == [
+        (load.name, load.outcome, load.anchor) for load in before.skill_invocations
+    ]
+
+
+@pytest.mark.parametrize("cli", [scenarios.skill_then_tools, scenarios.logs_only, scenarios.denied_by_rule])
+def test_calls_of_old_clis_have_no_ids_and_count_all_the_same(cli: Callable[[], Cli]) -> None:
+    source = session(cli())
+    before, after = claude_code.extract(source), claude_code.extract(with_ids(source, lambda _, __: None))
+    assert [(call.name, call.outcome, call.turn, call.call_id) for call in after.tool_calls] == [
+        (call.name, call.outcome, call.turn, None) for call in before.tool_calls
+    ]
+    assert [(load.name, load.outcome) for load in after.skill_invocations] == [
+        (load.name, load.outcome) for load in before.skill_invocations
+    ]
