@@ -173,6 +173,11 @@ def as_object(value: Value) -> Mapping[str, Value] | None:
 def parse_json(document: str) -> Value:
     """The value of a JSON text; None when it is cut, too deep or no JSON. Python's NaN and Infinity become text, half
     characters U+FFFD."""
+    return parse_afresh(document)
+
+
+def parse_afresh(document: str) -> Value:
+    """`parse_json` of what is met but once, or remembered in another form: not worth remembering."""
     try:
         value: Value = orjson.loads(document)
     except ValueError:

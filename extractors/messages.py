@@ -8,10 +8,9 @@ Read are parts of the GenAI convention (`type`: text, tool_call, tool_call_respo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
-from extractors.attributes import as_list, as_mapping, as_object, as_text, parse_json
+from extractors.attributes import as_list, as_mapping, as_object, as_text, parse_afresh, parse_json
 from extractors.repetition import SHORTEST, memory, read_once
 from extractors.spans import Value
 from extractors.trajectory import ToolDefinition
@@ -26,8 +25,7 @@ _TEXT_BLOCK_KEYS: Final = frozenset({"text", "type", "content", "annotations"})
 _MAX_TYPE: Final = 40
 
 
-@dataclass(frozen=True, slots=True)
-class RequestedCall:
+class RequestedCall(NamedTuple):
     """A tool call as the model asked for it. `arguments` is what was recorded: an object or text; None if nothing."""
 
     name: str
@@ -35,8 +33,7 @@ class RequestedCall:
     arguments: Value = None
 
 
-@dataclass(frozen=True, slots=True)
-class ToolResult:
+class ToolResult(NamedTuple):
     """A tool's answer as the model was shown it. `failed` is None when the message does not say."""
 
     call_id: str | None
@@ -44,8 +41,7 @@ class ToolResult:
     failed: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(NamedTuple):
     """One message. `text` is "" when it has none; parts that are neither text nor tools show as `[type]`. `hidden`:
     it has text that was not recorded (content capture is off)."""
 
@@ -81,14 +77,14 @@ def history(text: str) -> tuple[Message, ...] | None:
     if known is None or len(text) < SHORTEST:
         return messages(parse_json(text))
     key = (history, text)
-    if key in known.readings:
-        found: tuple[Message, ...] | None = known.readings[key]
+    found: tuple[Message, ...] | None = known.readings.get(key)
+    if found is not None or key in known.readings:
         return found
     beginning = text[:SHORTEST]
     before = known.latest.get(beginning)
     found = None if before is None else _continued(text, *before)
     if found is None:
-        found = messages(parse_json(text))
+        found = messages(parse_afresh(text))
     if known.keep(history, text, found) and found is not None and text.startswith("[") and text.endswith("]"):
         known.latest[beginning] = (text, found)
     return found
@@ -100,18 +96,22 @@ def _continued(text: str, before: str, told: tuple[Message, ...]) -> tuple[Messa
     if len(text) <= len(before) or not text.startswith(before[:end]):
         return None
     rest = text[end:].lstrip(" \n\r\t")
-    more = messages(as_list(parse_json(f"[{rest[1:]}"))) if rest.startswith(",") else None
+    more = messages(as_list(parse_afresh(f"[{rest[1:]}"))) if rest.startswith(",") else None
     return None if more is None else (*told, *more)
 
 
 def message(body: Mapping[str, Value], role: str) -> Message:
     """One message object; `role` is used when it names none."""
     named = body.get("role")
-    role = named if isinstance(named, str) and named else role
-    content = body["parts"] if "parts" in body else body.get("content")
-    tool_id = body.get("tool_call_id") or body.get("id")
-    if role == "tool" and "parts" not in body and isinstance(tool_id, str):
-        return Message(role, results=(ToolResult(tool_id, result_text(content)),))
+    if isinstance(named, str) and named:
+        role = named
+    if "parts" in body:
+        content = body["parts"]
+    else:
+        content = body.get("content")
+        tool_id = body.get("tool_call_id") or body.get("id")
+        if role == "tool" and isinstance(tool_id, str):
+            return Message(role, results=(ToolResult(tool_id, result_text(content)),))
     parts = parts_of(content)
     if "tool_calls" in body:
         parts = [*parts, *_openai_calls(body["tool_calls"])]
@@ -156,9 +156,22 @@ def parts_of(content: Value) -> list[Part]:
 
 def text_of(content: Value) -> str | None:
     """The text of a prompt given as text or as parts; None when nothing was recorded."""
-    if isinstance(content, str) or as_list(content) is not None or as_mapping(content) is not None:
-        return "\n".join(part for part in parts_of(content) if isinstance(part, str) and part)
+    if content is None:
+        return None
+    if isinstance(content, str):
+        return _text_in(content)
+    if as_list(content) is not None or as_mapping(content) is not None:
+        return _joined_texts(parts_of(content))
     return None
+
+
+@read_once
+def _text_in(content: str) -> str:
+    return _joined_texts(parts_of(content))
+
+
+def _joined_texts(parts: Iterable[Part]) -> str:
+    return "\n".join(part for part in parts if isinstance(part, str) and part)
 
 
 def part(block: Value) -> Part | None:
@@ -176,29 +189,51 @@ def part(block: Value) -> Part | None:
 
 def _known(body: Mapping[str, Value]) -> Part | None:
     """A part of a kind that this module reads."""
-    known = _typed(body) if "type" in body else None
+    kind = body.get("type")
+    read = _BY_TYPE.get(kind) if isinstance(kind, str) else None
+    known = read(body) if read is not None else None
     return known if known is not None else _keyed(body)
 
 
-def _typed(body: Mapping[str, Value]) -> Part | None:
-    """A part that says its type."""
-    match body.get("type"):
-        case "text" | "input_text" | "output_text":
-            said = _first_text(body, ("content", "text"))
-            return "" if said is None and hides_text((body,)) else said
-        case "tool_call" | "tool_use" | "function_call":
-            arguments = body.get("arguments") if "arguments" in body else body.get("input")
-            return _call(body.get("name"), body.get("id") or body.get("call_id"), arguments)
-        case "server_tool_call":
-            return _call(body.get("name"), body.get("id"), body.get("server_tool_call"))
-        case "tool_call_response":
-            return _result(body.get("id"), _answer(body), None)
-        case "server_tool_call_response":
-            return _result(body.get("id"), body.get("server_tool_call_response"), False)  # the provider ran it
-        case "tool_result":
-            failed = body.get("is_error")
-            return _result(body.get("tool_use_id"), body.get("content"), failed if isinstance(failed, bool) else None)
-    return None
+def _text(body: Mapping[str, Value]) -> str | None:
+    said = _first_text(body, ("content", "text"))
+    return "" if said is None and hides_text((body,)) else said
+
+
+def _tool_call(body: Mapping[str, Value]) -> RequestedCall | None:
+    arguments = body["arguments"] if "arguments" in body else body.get("input")
+    return _call(body.get("name"), body.get("id") or body.get("call_id"), arguments)
+
+
+def _server_call(body: Mapping[str, Value]) -> RequestedCall | None:
+    return _call(body.get("name"), body.get("id"), body.get("server_tool_call"))
+
+
+def _response(body: Mapping[str, Value]) -> ToolResult:
+    return _result(body.get("id"), _answer(body), None)
+
+
+def _server_response(body: Mapping[str, Value]) -> ToolResult:
+    return _result(body.get("id"), body.get("server_tool_call_response"), False)  # the provider ran it
+
+
+def _tool_result(body: Mapping[str, Value]) -> ToolResult:
+    failed = body.get("is_error")
+    return _result(body.get("tool_use_id"), body.get("content"), failed if isinstance(failed, bool) else None)
+
+
+_BY_TYPE: Final[Mapping[str, Callable[[Mapping[str, Value]], Part | None]]] = {
+    "text": _text,
+    "input_text": _text,
+    "output_text": _text,
+    "tool_call": _tool_call,
+    "tool_use": _tool_call,
+    "function_call": _tool_call,
+    "server_tool_call": _server_call,
+    "tool_call_response": _response,
+    "server_tool_call_response": _server_response,
+    "tool_result": _tool_result,
+}
 
 
 def _answer(body: Mapping[str, Value]) -> Value:

@@ -19,6 +19,8 @@ SHORTEST: Final = 64
 MOST: Final = 8_000_000
 """Characters remembered for one session; what comes after them is read as often as it is met."""
 
+_UNREAD: Final[Any] = object()
+
 T = TypeVar("T")
 
 
@@ -69,8 +71,8 @@ def read_once(read: Callable[[str], T]) -> Callable[[str], T]:
         if len(text) < SHORTEST or (known := _MEMORY.get()) is None:
             return read(text)
         key = (read, text)
-        if key in known.readings:
-            found: T = known.readings[key]
+        found: T = known.readings.get(key, _UNREAD)
+        if found is not _UNREAD:
             return found
         found = read(text)
         known.keep(read, text, found)

@@ -38,10 +38,11 @@ def in_time_order(spans: Iterable[Span]) -> tuple[Span, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """The spans of a session by key, each with its parent where that arrived."""
+    """The spans of a session by key, each with its parent where that arrived. `tops` have none."""
 
     spans: Mapping[Key, Span]
     below: Mapping[Key, tuple[Span, ...]]
+    tops: tuple[Span, ...]
 
     def parent(self, span: Span) -> Span | None:
         """The span's parent; None for a root, and for a span whose parent never arrived."""
@@ -73,19 +74,25 @@ class Tree:
 
     def roots(self) -> tuple[Span, ...]:
         """Spans without a recorded parent, in time order. A crashed run has orphans, which count as roots."""
-        return in_time_order(span for span in self.spans.values() if self.parent(span) is None)
+        return self.tops
 
     def walk(self) -> Iterator[Span]:
         """Every span once, a parent always before its children; spans on a parent cycle (damage) come last."""
         seen: set[Key] = set()
-        for start in (*self.roots(), *self.spans.values()):
+        yield from self._down_from(self.tops, seen)
+        if len(seen) < len(self.spans):
+            yield from self._down_from(self.spans.values(), seen)
+
+    def _down_from(self, starts: Iterable[Span], seen: set[Key]) -> Iterator[Span]:
+        for start in starts:
             waiting = [start]
             while waiting:
                 span = waiting.pop()
-                if key_of(span) not in seen:
-                    seen.add(key_of(span))
+                key = key_of(span)
+                if key not in seen:
+                    seen.add(key)
                     yield span
-                    waiting.extend(reversed(self.children(span)))
+                    waiting.extend(reversed(self.below.get(key, ())))
 
     def top(self, span: Span) -> Span:
         """The highest recorded ancestor, the span itself when it has none."""
@@ -97,12 +104,14 @@ def tree_of(spans: Collection[Span]) -> Tree:
     by_key: dict[Key, Span] = {}
     below: defaultdict[Key, list[Span]] = defaultdict(list)
     for span in in_time_order(spans):
-        if key_of(span) in by_key:
+        key = key_of(span)
+        if key in by_key:
             continue
-        by_key[key_of(span)] = span
+        by_key[key] = span
         if span.parent_id:
             below[span.trace_id, span.parent_id].append(span)
-    return Tree(by_key, {key: tuple(children) for key, children in below.items()})
+    tops = [span for span in by_key.values() if not span.parent_id or (span.trace_id, span.parent_id) not in by_key]
+    return Tree(by_key, {key: tuple(children) for key, children in below.items()}, tuple(tops))
 
 
 def owning_agents(tree: Tree, is_agent: Callable[[Span], bool]) -> Mapping[Key, Span]:

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from extractors import attributes as at
 from extractors.conventions.genai_content import CHOICE, DETAILS, ContentEvent, content_in, log_events
@@ -37,8 +37,7 @@ COMMAND_KEYS = frozenset({"process.executable.name", "process.executable.path", 
 """Attributes of the command refinement of `execute_tool`."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Execution:
+class _Execution(NamedTuple):
     """What an `execute_tool` span says of its call."""
 
     placed: Placed
@@ -162,11 +161,13 @@ def _asked_by_id(ledger: _Ledger, execution: _Execution) -> _Draft | None:
 def _asked_by_name(ledger: _Ledger, execution: _Execution) -> _Draft | None:
     """The first unanswered request of the same tool, for spans or requests without an id; of several that wait at
     once, the first with the same arguments."""
-    waiting = ledger.waiting.get((execution.placed.agent, execution.name), deque())
+    waiting = ledger.waiting.get((execution.placed.agent, execution.name))
     while waiting and waiting[0].executions:
         waiting.popleft()
+    if not waiting:
+        return None
     free = list(islice((draft for draft in waiting if _may_be(draft, execution)), LOOKED_AT))
-    own = at.as_object(execution.arguments)
+    own = at.as_object(execution.arguments) if len(free) > 1 else None
     same = (draft for draft in free if draft.request and own and at.as_object(draft.request.arguments) == own)
     return next(same, None) or next(iter(free), None)
 
@@ -193,10 +194,11 @@ def _enter_answer(ledger: _Ledger, answer: ToolResult, placed: Placed) -> None:
 
 def _execution(placed: Placed) -> _Execution:
     """Read an `execute_tool` span: attributes first, then its content events."""
-    arguments, told = placed.attributes.get(at.TOOL_CALL_ARGUMENTS), _told(placed)
+    arguments = placed.attributes.get(at.TOOL_CALL_ARGUMENTS)
     recorded = placed.attributes.get(at.TOOL_CALL_RESULT)
     result = result_text(recorded) if recorded is not None else None
-    for event in told:
+    failed = _failed(placed)
+    for event in _told(placed) if arguments is None or result is None else ():
         arguments = arguments if arguments is not None else _event_arguments(event)
         result = result if result is not None else _event_result(event)
     return _Execution(
@@ -205,8 +207,8 @@ def _execution(placed: Placed) -> _Execution:
         at.text(placed.attributes, at.TOOL_CALL_ID) or None,
         arguments,
         result,
-        _failed(placed),
-        failure_text(placed) if _failed(placed) else None,
+        failed,
+        failure_text(placed) if failed else None,
     )
 
 

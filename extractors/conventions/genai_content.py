@@ -7,8 +7,7 @@ one event per message (before). Attributes win over span events, and those over 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from extractors import attributes as at
 from extractors.conventions.genai_indexed import (
@@ -55,8 +54,7 @@ RESULTS_OF_CYCLE: Final = "tool.result"
 """On a `gen_ai.choice` event: what the tools that the choice asked for answered (Strands)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
+class Content(NamedTuple):
     """One exchange: the system prompt, what went in, what came out. None: not recorded."""
 
     system: str | None = None
@@ -79,8 +77,7 @@ class Content:
 NOTHING: Final = Content()
 
 
-@dataclass(frozen=True, slots=True)
-class ContentEvent:
+class ContentEvent(NamedTuple):
     """A span event or a log event: its name, and its fields (attributes; for a log event also those of its body)."""
 
     name: str
@@ -90,8 +87,9 @@ class ContentEvent:
 def content_of(span: Span, records: Sequence[LogRecord]) -> Content:
     """All that is recorded of a span's exchange. `records` are the log records tied to the span, in time order."""
     found = content_in(span.attributes).or_else(_before_lists(span.attributes))
-    found = found.or_else(from_events([ContentEvent(event.name, event.attributes) for event in span.events]))
-    return found.or_else(from_events(log_events(records)))
+    if span.events:
+        found = found.or_else(from_events([ContentEvent(event.name, event.attributes) for event in span.events]))
+    return found.or_else(from_events(log_events(records))) if records else found
 
 
 def _before_lists(attributes: Attributes) -> Content:
@@ -203,7 +201,9 @@ def _oldest(events: Sequence[ContentEvent]) -> Content:
 
 
 def _system_text(found: Iterable[Message] | None) -> str | None:
-    texts = [item.text for item in found or () if item.role in SYSTEM_ROLES]
+    if not found:
+        return None
+    texts = [item.text for item in found if item.role in SYSTEM_ROLES]
     return "\n".join(texts) if texts else None
 
 

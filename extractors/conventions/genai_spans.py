@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Final
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
 
 from extractors import attributes as at
 from extractors.anchors import Anchor
@@ -18,6 +18,7 @@ from extractors.conventions.genai_content import (
     CHOICE,
     CONTENT_EVENTS,
     DETAILS,
+    NOTHING,
     Content,
     content_of,
     from_events,
@@ -38,8 +39,7 @@ MCP_METHOD: Final = "mcp.method.name"
 MCP_CALL: Final = "tools/call"
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(NamedTuple):
     """A span in its place: the agent it belongs to, its run, and the span of the same kind around it, if any.
 
     `span` is None for log events whose span never arrived; they are placed like a model request.
@@ -56,7 +56,7 @@ class Placed:
     span: Span | None = None
     records: tuple[LogRecord, ...] = ()
     around: Key | None = None
-    content: Content = field(default_factory=Content)
+    content: Content = NOTHING
 
 
 @dataclass(slots=True)
@@ -73,8 +73,15 @@ class Layout:
     """run → its top-level agent span"""
 
 
-@dataclass(frozen=True, slots=True)
-class _Inherited:
+class _Met(NamedTuple):
+    """A span on the walk through the tree, with what is asked of it again and again."""
+
+    span: Span
+    key: Key
+    operation: str | None
+
+
+class _Inherited(NamedTuple):
     """What a span's parent passes down: its agent, its run, the nearest tool span and the outermost request span
     around, within that agent."""
 
@@ -85,12 +92,15 @@ class _Inherited:
     agent_name: str | None = None
 
 
+_NOTHING_ABOVE: Final = _Inherited()
+
+
 def operation(span: Span) -> str | None:
     """`gen_ai.operation.name`; an MCP tool call counts as `execute_tool` even where it was not set."""
-    named = at.text(span.attributes, at.OPERATION_NAME)
-    if named is None and span.attributes.get(MCP_METHOD) == MCP_CALL:
-        return TOOL
-    return named
+    named = span.attributes.get(at.OPERATION_NAME)
+    if isinstance(named, str):
+        return named
+    return TOOL if span.attributes.get(MCP_METHOD) == MCP_CALL else None
 
 
 def layout_of(session: Session) -> Layout:
@@ -99,18 +109,20 @@ def layout_of(session: Session) -> Layout:
     records = records_by_span(session.records)
     layout = Layout(tree)
     inherited: dict[Key, _Inherited] = {}
-    orphans: list[tuple[Span, _Inherited, _Inherited]] = []
+    orphans: list[tuple[_Met, _Inherited, _Inherited]] = []
     for span in tree.walk():
-        above = inherited.get((span.trace_id, span.parent_id or ""), _Inherited())
-        here = _passed_down(layout, span, above)
-        inherited[key_of(span)] = here
+        met = _Met(span, key_of(span), operation(span))
+        above = inherited.get((span.trace_id, span.parent_id or ""), _NOTHING_ABOVE)
+        here = _passed_down(layout, met, above)
+        inherited[met.key] = here
         if here.run is None:
-            orphans.append((span, above, here))
+            orphans.append((met, above, here))
         else:
-            _sort_in(layout, span, above, here, records)
+            _sort_in(layout, met, above, here.agent, here.run, records)
     runs = _runs_by_trace(layout)
-    for span, above, here in orphans:
-        _sort_in(layout, span, above, replace(here, run=_run_nearby(runs, span.trace_id, span.start_ns)), records)
+    for met, above, here in orphans:
+        run = _run_nearby(runs, met.span.trace_id, met.span.start_ns)
+        _sort_in(layout, met, above, here.agent, run, records)
     layout.exchanges.extend(_spanless(layout, records, runs))
     for placed in (layout.agent_spans, layout.exchanges, layout.tools, layout.others):
         placed.sort(key=_time_order)
@@ -122,17 +134,17 @@ def _time_order(placed: Placed) -> tuple[int, str, int]:
     return placed.start_ns, placed.anchor.ref, placed.anchor.record or 0
 
 
-def _passed_down(layout: Layout, span: Span, above: _Inherited) -> _Inherited:
+def _passed_down(layout: Layout, met: _Met, above: _Inherited) -> _Inherited:
     """What the children of this span inherit; registers the agent if the span starts one."""
-    match operation(span):
-        case "invoke_agent":
-            return _agent_passed_down(layout, span, above)
-        case "execute_tool":
-            return _Inherited(above.agent, above.run, key_of(span), None, above.agent_name)
-        case str() as kind if kind in INFERENCE:
-            return _Inherited(above.agent, above.run, above.tool, above.request or key_of(span), above.agent_name)
-        case str() as kind if kind in ORCHESTRATIONS and above.run is None and _has_several_agents(layout.tree, span):
-            return _orchestration_passed_down(layout, span)
+    span, key, kind = met
+    if kind == AGENT:
+        return _agent_passed_down(layout, span, above)
+    if kind == TOOL:
+        return _Inherited(above.agent, above.run, key, None, above.agent_name)
+    if kind in INFERENCE:
+        return _Inherited(above.agent, above.run, above.tool, above.request or key, above.agent_name)
+    if kind in ORCHESTRATIONS and above.run is None and _has_several_agents(layout.tree, span):
+        return _orchestration_passed_down(layout, span)
     return above
 
 
@@ -180,24 +192,26 @@ def _agent_passed_down(layout: Layout, span: Span, above: _Inherited) -> _Inheri
 
 def _sort_in(
     layout: Layout,
-    span: Span,
+    met: _Met,
     above: _Inherited,
-    here: _Inherited,
+    agent: str,
+    run: Key,
     records: Mapping[tuple[str | None, str | None], Sequence[LogRecord]],
 ) -> None:
-    own = tuple(records.get(key_of(span), ()))
-    kind, run = operation(span), here.run or (span.trace_id, "")
-    if kind == AGENT or run == key_of(span):
-        placed = _place(span, here.agent, run, own, None)
+    """Put a span into the list of its kind. `agent` is its own if it starts one, `run` the one that it is in."""
+    span, key, kind = met
+    own = tuple(records.get(key, ()))
+    if kind == AGENT or run == key:
+        placed = _place(span, agent, run, own, None, content_of(span, own))
         layout.agent_spans.append(placed)
-        if key_of(span) == run:
+        if key == run:
             layout.top_agents[run] = placed
     elif kind == TOOL:
-        layout.tools.append(_place(span, above.agent, run, own, above.tool))
+        layout.tools.append(_place(span, above.agent, run, own, above.tool, NOTHING))
     elif kind in INFERENCE:
-        layout.exchanges.append(_place(span, above.agent, run, own, above.request))
+        layout.exchanges.append(_place(span, above.agent, run, own, above.request, content_of(span, own)))
     elif _carries_content(span, own):
-        layout.others.append(_place(span, above.agent, run, own, None))
+        layout.others.append(_place(span, above.agent, run, own, None, content_of(span, own)))
 
 
 def _carries_content(span: Span, records: Sequence[LogRecord]) -> bool:
@@ -205,7 +219,9 @@ def _carries_content(span: Span, records: Sequence[LogRecord]) -> bool:
     return not CONTENT_EVENTS.isdisjoint(named) or at.INPUT_MESSAGES in span.attributes
 
 
-def _place(span: Span, agent: str, run: Key, records: tuple[LogRecord, ...], around: Key | None) -> Placed:
+def _place(
+    span: Span, agent: str, run: Key, records: tuple[LogRecord, ...], around: Key | None, content: Content
+) -> Placed:
     return Placed(
         span_anchor(span),
         agent,
@@ -218,7 +234,7 @@ def _place(span: Span, agent: str, run: Key, records: tuple[LogRecord, ...], aro
         span,
         records,
         around,
-        Content() if operation(span) == TOOL else content_of(span, records),
+        content,
     )
 
 
@@ -298,8 +314,7 @@ def _completed(outer: Placed, inner: Mapping[Key, Sequence[Placed]]) -> Placed:
     if outer.span is None:
         return outer
     for placed in inner.get(key_of(outer.span), ()):
-        outer = replace(
-            outer,
+        outer = outer._replace(
             attributes={**placed.attributes, **outer.attributes},
             records=(*outer.records, *placed.records),
             content=outer.content.or_else(placed.content),

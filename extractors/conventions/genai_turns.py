@@ -28,7 +28,7 @@ class Turns:
         begun = self.begins.get(placed.run)
         if begun is None:
             return max((_last_begun(found, placed.start_ns) for found in self.begins.values()), default=-1)
-        return max(_last_begun(begun, placed.start_ns), begun[0][1])
+        return begun[0][1] if len(begun) == 1 else max(_last_begun(begun, placed.start_ns), begun[0][1])
 
 
 def _last_begun(begins: Sequence[tuple[int, int]], now_ns: int) -> int:
