@@ -81,14 +81,16 @@ def calls(found: Telemetry) -> tuple[Call, ...]:
 
 
 def _parts(found: Telemetry) -> list[Parts]:
-    known: dict[tuple[str, str], Parts] = {}
+    known: dict[tuple[str, str, str | None], Parts] = {}
+    reused = _reused(found)
 
-    def of(call_id: str | None, agent: str, otherwise: str) -> Parts:
-        key = (agent, call_id or otherwise)
+    def of(call_id: str | None, agent: str, trace_id: str | None, otherwise: str) -> Parts:
+        key = (agent, call_id or otherwise, trace_id if (agent, call_id) in reused else None)
         return known.setdefault(key, Parts(call_id or "", agent))
 
     for record in (*found.named("tool_decision"), *found.named("tool_result")):
-        parts = of(attrs.text(record.attributes, "call_id"), found.agent_of_record(record), f"record {record.position}")
+        call_id, agent = attrs.text(record.attributes, "call_id"), found.agent_of_record(record)
+        parts = of(call_id, agent, record.trace_id, f"record {record.position}")
         if event_of(record) == "tool_result":
             parts.result = parts.result or record
         else:
@@ -96,8 +98,18 @@ def _parts(found: Telemetry) -> list[Parts]:
     for span in found.tree.spans.values():
         if "aborted" in span.attributes and "tool_name" in span.attributes:
             call_id = attrs.text(span.attributes, "call_id")
-            _tell_span(of(call_id, found.agent_of_span(span), f"span {span.span_id}"), span, found)
+            parts = of(call_id, found.agent_of_span(span), span.trace_id, f"span {span.span_id}")
+            _tell_span(parts, span, found)
     return list(known.values())
+
+
+def _reused(found: Telemetry) -> frozenset[tuple[str, str | None]]:
+    """Agents and ids under which several turns, each in its trace, had a call: some servers count ids anew."""
+    traces: defaultdict[tuple[str, str | None], set[str]] = defaultdict(set)
+    for record in found.named("tool_result"):
+        if record.trace_id:
+            traces[found.agent_of_record(record), attrs.text(record.attributes, "call_id")].add(record.trace_id)
+    return frozenset(call for call, own in traces.items() if len(own) > 1)
 
 
 def _tell_span(parts: Parts, span: Span, found: Telemetry) -> None:

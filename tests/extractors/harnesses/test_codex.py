@@ -264,3 +264,28 @@ def test_losing_any_one_item_never_raises_and_adds_no_load(name: str) -> None:
     for at in range(len(source.spans)):
         kept = replace(source, spans=source.spans[:at] + source.spans[at + 1 :])
         assert len(codex.extract(kept).skill_invocations) <= max(whole, 1)
+
+
+def test_ids_that_each_turn_counts_anew_keep_calls_apart() -> None:
+    source = session(scenarios.two_turns())
+    before = codex.extract(source)
+    first = {turn: next(call for call in before.tool_calls if call.turn == turn).call_id for turn in (0, 1)}
+    assert None not in first.values()
+
+    def anew(attributes: Attributes) -> Attributes:
+        return {**attributes, "call_id": "call_0"} if attributes.get("call_id") in first.values() else attributes
+
+    after = codex.extract(
+        replace(
+            source,
+            spans=tuple(replace(span, attributes=anew(span.attributes)) for span in source.spans),
+            records=tuple(replace(record, attributes=anew(record.attributes)) for record in source.records),
+        )
+    )
+    assert sum(call.call_id == "call_0" for call in after.tool_calls) == len(first)
+    assert [replace(call, call_id=None) for call in after.tool_calls] == [
+        replace(call, call_id=None) for call in before.tool_calls
+    ]
+    assert [replace(load, call_id=None) for load in after.skill_invocations] == [
+        replace(load, call_id=None) for load in before.skill_invocations
+    ]
