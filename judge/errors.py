@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias
+
+Concern: TypeAlias = Literal["request", "model", "account"]
+
 
 class JudgeError(Exception):
     """`reason` is the `NotJudged.reason` this becomes when nothing more can be done."""
@@ -39,4 +43,14 @@ class JudgeDeclined(JudgeError):
 
 
 class JudgeMisconfigured(JudgeError):
-    """The key, the account or the request itself is wrong (401, 402, 403, 400, 404, 413): a person must act."""
+    """A person must act. `concerns` says how far it reaches: this request alone (400, 413), every question put to its
+    model (403, 404), or every question there is, the key or the account being refused (401, 402)."""
+
+    def __init__(self, reason: str, detail: str, concerns: Concern = "request") -> None:
+        super().__init__(reason, detail)
+        self.concerns = concerns
+
+
+def refuses_model(error: JudgeError) -> bool:
+    """Would every question put to the same model fare the same?"""
+    return isinstance(error, JudgeMisconfigured) and error.concerns == "model"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from judge.errors import JudgeError, JudgeUnavailable
+from judge.errors import JudgeError, JudgeUnavailable, refuses_model
 
 MAX_DOUBLINGS = 30
 """Past this, doubling only makes numbers that no limit keeps."""
@@ -26,13 +26,15 @@ class RetryPolicy:
     def wait_s(self, error: JudgeError, attempts: int, jitter: float) -> float | None:
         """Seconds to wait after the `attempts`-th failed attempt (1 is the first); None means give up.
 
-        `jitter` is a number from 0 to 1, drawn by the caller. Only `JudgeUnavailable` is worth another attempt.
+        `jitter` is a number from 0 to 1, drawn by the caller. Worth another attempt are `JudgeUnavailable` and a
+        refused model, since permissions come and go.
         """
-        if not isinstance(error, JudgeUnavailable) or attempts >= self.max_attempts:
+        if not (isinstance(error, JudgeUnavailable) or refuses_model(error)) or attempts >= self.max_attempts:
             return None
         grown_s = min(self.max_s, self.first_s * 2.0 ** min(max(attempts, 1) - 1, MAX_DOUBLINGS))
         own_s = grown_s * (1 - jitter / 2)
-        if error.retry_after_s is None:
+        after_s = error.retry_after_s if isinstance(error, JudgeUnavailable) else None
+        if after_s is None:
             return own_s
         # Everybody was told the same time; the jitter on top keeps them from returning in the same instant.
-        return max(own_s, min(error.retry_after_s, self.max_retry_after_s) + jitter * self.first_s)
+        return max(own_s, min(after_s, self.max_retry_after_s) + jitter * self.first_s)

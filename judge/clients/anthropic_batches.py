@@ -14,6 +14,7 @@ from judge.clients.translation import translated, translated_type
 from judge.errors import JudgeError, JudgeUnavailable
 from judge.question import Answer, Question
 
+NO_BATCH = "the endpoint answered with something that is no batch"
 TIMEOUT_S = 600.0
 """A batch of a hundred megabytes takes a while to send, and its results to fetch."""
 
@@ -38,7 +39,7 @@ class AnthropicBatches:
         except Exception as error:
             raise self._known(error) from error
         if not isinstance(getattr(created, "id", None), str):
-            raise JudgeUnavailable("judge_unavailable", "the endpoint answered with something that is no batch")
+            raise JudgeUnavailable("judge_unavailable", NO_BATCH, perhaps_billed=True)
         return created.id
 
     async def ended(self, batch_id: str) -> bool:

@@ -9,19 +9,32 @@ from email.utils import parsedate_to_datetime
 import anthropic
 
 from judge.describe import shorten
-from judge.errors import JudgeError, JudgeMisconfigured, JudgeUnavailable
+from judge.errors import Concern, JudgeError, JudgeMisconfigured, JudgeUnavailable
 
+CONCERNS: Mapping[int, Concern] = {401: "account", 402: "account", 403: "model", 404: "model"}
+"""How far a refusal reaches. A key may lack the permission for one model; a model's name may be wrong."""
 NOT_AUTHORISED = frozenset({401, 402, 403})
 WORTH_RETRYING = frozenset({408, 409, 429})
 """Beside every 5xx, 529 (overloaded) among them."""
+PERHAPS_BILLED = frozenset({408, 502, 504})
+"""Somebody between us and the model gave up waiting: the model may have done the work all the same."""
 _NEVER_SENT = frozenset(
     {"NoneType", "ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol"}
 )
 """Transport errors before a request has left."""
+_NEVER_CONNECTED = frozenset({"ConnectTimeout", "PoolTimeout"})
+_TRANSPORT = ("httpx.", "httpx2.")
+"""The SDK lets these through where an answer is read bit by bit."""
 _CREDENTIALS = ("botocore.", "boto3.", "google.auth.")
 """Packages that sign requests for Bedrock and Vertex, and raise errors of their own."""
-_REJECTED_TYPES = frozenset({"invalid_request_error", "not_found_error", "request_too_large"})
-_REFUSED_TYPES = frozenset({"authentication_error", "billing_error", "permission_error"})
+_STATUS_OF_TYPE = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+}
 
 NO_MESSAGE = "the endpoint answered with something that is no message"
 
@@ -30,7 +43,8 @@ def translated(error: Exception, timeout_s: float) -> JudgeError | None:
     """None for an error that is a defect of ours."""
     match error:
         case anthropic.APITimeoutError() | TimeoutError():
-            return JudgeUnavailable("judge_unavailable", f"no answer within {timeout_s:g} s", perhaps_billed=True)
+            billed = type(error.__cause__).__name__ not in _NEVER_CONNECTED
+            return JudgeUnavailable("judge_unavailable", f"no answer within {timeout_s:g} s", perhaps_billed=billed)
         case anthropic.APIConnectionError():
             cause = f" ({type(error.__cause__).__name__})" if error.__cause__ else ""
             # A connection that breaks later may have carried a request that is answered, and paid for.
@@ -41,23 +55,25 @@ def translated(error: Exception, timeout_s: float) -> JudgeError | None:
         case anthropic.APIError() | json.JSONDecodeError():
             return JudgeUnavailable("judge_unavailable", NO_MESSAGE, perhaps_billed=True)
         case ModuleNotFoundError(name=str(missing)):
-            return JudgeMisconfigured("judge_not_authorised", f"the package {missing} is not installed")
+            return JudgeMisconfigured("judge_not_authorised", f"the package {missing} is not installed", "account")
         case anthropic.AnthropicError() | ValueError():
             # Refused before it is sent: no credentials, a parameter that the SDK does not accept.
             return JudgeMisconfigured("judge_request_rejected", _told(error))
-    if f"{type(error).__module__}.".startswith(_CREDENTIALS):
-        return JudgeMisconfigured("judge_not_authorised", _told(error))
+    module = f"{type(error).__module__}."
+    if module.startswith(_TRANSPORT):
+        name = type(error).__name__
+        billed = name not in _NEVER_SENT
+        return JudgeUnavailable("judge_unavailable", f"the connection broke ({name})", perhaps_billed=billed)
+    if module.startswith(_CREDENTIALS):
+        return JudgeMisconfigured("judge_not_authorised", _told(error), "account")
     return None
 
 
 def translated_type(kind: str, message: str) -> JudgeError:
     """An error that came inside an answer, as those of a batch's requests do."""
     detail = f"{kind}: {shorten(message)}"
-    if kind in _REFUSED_TYPES:
-        return JudgeMisconfigured("judge_not_authorised", detail)
-    if kind in _REJECTED_TYPES:
-        return JudgeMisconfigured("judge_request_rejected", detail)
-    return JudgeUnavailable("judge_unavailable", detail)
+    status = _STATUS_OF_TYPE.get(kind)
+    return JudgeUnavailable("judge_unavailable", detail) if status is None else _misconfigured(status, detail)
 
 
 def _translated_status(error: anthropic.APIStatusError) -> JudgeError:
@@ -66,9 +82,14 @@ def _translated_status(error: anthropic.APIStatusError) -> JudgeError:
     request = f" (request {error.request_id})" if error.request_id else ""
     detail = f"{status} {shorten(said)}{request}"
     if status in WORTH_RETRYING or status >= 500:
-        return JudgeUnavailable("judge_unavailable", detail, _retry_after_s(error.response.headers))
+        after_s = _retry_after_s(error.response.headers)
+        return JudgeUnavailable("judge_unavailable", detail, after_s, perhaps_billed=status in PERHAPS_BILLED)
+    return _misconfigured(status, detail)
+
+
+def _misconfigured(status: int, detail: str) -> JudgeMisconfigured:
     reason = "judge_not_authorised" if status in NOT_AUTHORISED else "judge_request_rejected"
-    return JudgeMisconfigured(reason, detail)
+    return JudgeMisconfigured(reason, detail, CONCERNS.get(status, "request"))
 
 
 def _told(error: Exception) -> str:

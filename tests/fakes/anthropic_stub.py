@@ -30,12 +30,13 @@ _MODEL_IN_PATH = re.compile(
 @dataclass(frozen=True)
 class Reply:
     """One HTTP answer; `body` is sent as JSON unless it is text, header names are written with `_` for `-`.
-    `hang` answers only when the stub closes."""
+    `hang` answers only when the stub closes; `cut` ends the connection in the middle of the body."""
 
     status: int
     body: Mapping[str, Any] | list[Any] | str
     headers: Mapping[str, str] = field(default_factory=dict)
     hang: bool = False
+    cut: bool = False
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,11 @@ def hangs() -> Behaviour:
     return lambda _: Reply(200, {}, hang=True)
 
 
+def breaks_off() -> Behaviour:
+    """The request was read, and the connection ends before its answer does."""
+    return lambda request: replace(_message(request, "{"), cut=True)
+
+
 def replies(status: int, body: Mapping[str, Any] | list[Any] | str, **headers: str) -> Behaviour:
     """Anything at all, also what no such service would say."""
     return lambda _: Reply(status, body, headers)
@@ -146,6 +152,8 @@ class AnthropicStub:
         self.batches: dict[str, StubBatch] = {}
         self.default = default or says()
         self._script: deque[Behaviour] = deque()
+        self._batch_trouble: deque[Behaviour] = deque()
+        self._result_trouble: deque[Behaviour] = deque()
         self._cached: set[str] = set()
         self._lock = threading.Lock()
         self._closing = threading.Event()
@@ -161,6 +169,16 @@ class AnthropicStub:
         """What to do with the next requests, in order."""
         with self._lock:
             self._script.extend(behaviours)
+
+    def disturb_batches(self, *behaviours: Behaviour) -> None:
+        """What to say in answer to the next batches, which are taken all the same."""
+        with self._lock:
+            self._batch_trouble.extend(behaviours)
+
+    def disturb_results(self, *behaviours: Behaviour) -> None:
+        """What to say when results are fetched next."""
+        with self._lock:
+            self._result_trouble.extend(behaviours)
 
     def __enter__(self) -> AnthropicStub:
         self._thread.start()
@@ -180,7 +198,8 @@ class AnthropicStub:
                 self.rejected.append(str(rejection.body))
                 return rejection
             if request.path == BATCHES:
-                return self._take_batch(request)
+                taken = self._take_batch(request)
+                return self._batch_trouble.popleft()(request) if self._batch_trouble else taken
             behave = self._script.popleft() if self._script else self.default
             reply = behave(request)
             if isinstance(reply.body, dict) and reply.body.get("type") == "message":
@@ -218,6 +237,8 @@ class AnthropicStub:
                 return Reply(404, _error("not_found_error", f"no such batch: {path}"))
             if not rest:
                 return Reply(200, self._shown(name, batch))
+            if self._result_trouble:
+                return self._result_trouble.popleft()(next(iter(batch.requests.values())))
             lines = "".join(f"{json.dumps(result)}\n" for result in batch.results or [])
             return Reply(200, lines, {"content_type": "application/x-jsonl"})
 
@@ -404,7 +425,8 @@ def _handler(stub: AnthropicStub) -> type[BaseHTTPRequestHandler]:
                 self.send_response_only(reply.status)
                 for name, value in sent.items():
                     self.send_header(name, value)
-                self.send_header("content-length", str(len(text.encode())))
+                self.send_header("content-length", str(len(text.encode()) + reply.cut))
+                self.close_connection = self.close_connection or reply.cut
                 self.end_headers()
                 self.wfile.write(text.encode())
             except ConnectionError:

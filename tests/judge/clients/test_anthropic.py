@@ -151,28 +151,30 @@ async def test_a_rate_limit_says_when_to_ask_again(
 
 
 @pytest.mark.parametrize(
-    "behaviour",
+    ("behaviour", "perhaps_billed"),
     [
-        service.overloaded(),
-        service.fails(500, "api_error"),
-        service.fails(503, "api_error"),
-        service.fails(504, "timeout_error"),
-        service.fails(408, "timeout_error"),
-        service.fails(409, "conflict_error"),
-        service.replies(502, "<html>bad gateway</html>", content_type="text/html"),
-        service.replies(200, "<html>log in here</html>", content_type="text/html"),
-        service.replies(200, '{"id": "msg_'),
-        service.replies(200, []),
-        service.replies(200, {"hello": "world"}),
+        (service.overloaded(), False),
+        (service.fails(500, "api_error"), False),
+        (service.fails(503, "api_error"), False),
+        (service.fails(504, "timeout_error"), True),
+        (service.fails(408, "timeout_error"), True),
+        (service.fails(409, "conflict_error"), False),
+        (service.replies(502, "<html>bad gateway</html>", content_type="text/html"), True),
+        (service.replies(200, "<html>log in here</html>", content_type="text/html"), True),
+        (service.replies(200, '{"id": "msg_'), True),
+        (service.replies(200, []), True),
+        (service.replies(200, {"hello": "world"}), True),
+        (service.breaks_off(), True),
     ],
 )
 async def test_a_service_in_trouble_is_to_be_asked_again_and_was_asked_once(
-    stub: AnthropicStub, judge: AnthropicJudge, behaviour: Behaviour
+    stub: AnthropicStub, judge: AnthropicJudge, behaviour: Behaviour, perhaps_billed: bool
 ) -> None:
     stub.script(behaviour)
     error = await _error(judge)
     assert isinstance(error, JudgeUnavailable)
     assert error.reason == "judge_unavailable"
+    assert error.perhaps_billed == perhaps_billed, "the model may have worked for whoever stopped listening"
     assert len(stub.requests) == 1, "waiting is the queue's work, not the SDK's"
 
 
@@ -183,6 +185,7 @@ async def test_a_service_that_does_not_answer_is_given_up_in_time(stub: Anthropi
     await hasty.aclose()
     assert isinstance(error, JudgeUnavailable)
     assert error.detail == "no answer within 0.2 s"
+    assert error.perhaps_billed
 
 
 async def test_a_service_that_is_not_there_is_to_be_asked_again() -> None:
@@ -193,27 +196,28 @@ async def test_a_service_that_is_not_there_is_to_be_asked_again() -> None:
     await lonely.aclose()
     assert isinstance(error, JudgeUnavailable)
     assert "cannot reach the endpoint" in error.detail
+    assert not error.perhaps_billed, "nothing was sent"
 
 
 @pytest.mark.parametrize(
-    ("status", "kind", "reason"),
+    ("status", "kind", "reason", "concerns"),
     [
-        (401, "authentication_error", "judge_not_authorised"),
-        (402, "billing_error", "judge_not_authorised"),
-        (403, "permission_error", "judge_not_authorised"),
-        (400, "invalid_request_error", "judge_request_rejected"),
-        (404, "not_found_error", "judge_request_rejected"),
-        (413, "request_too_large", "judge_request_rejected"),
-        (422, "invalid_request_error", "judge_request_rejected"),
+        (401, "authentication_error", "judge_not_authorised", "account"),
+        (402, "billing_error", "judge_not_authorised", "account"),
+        (403, "permission_error", "judge_not_authorised", "model"),
+        (400, "invalid_request_error", "judge_request_rejected", "request"),
+        (404, "not_found_error", "judge_request_rejected", "model"),
+        (413, "request_too_large", "judge_request_rejected", "request"),
+        (422, "invalid_request_error", "judge_request_rejected", "request"),
     ],
 )
-async def test_a_rejected_request_needs_a_person(
-    stub: AnthropicStub, judge: AnthropicJudge, status: int, kind: str, reason: str
+async def test_a_rejected_request_needs_a_person_and_says_how_far_that_reaches(
+    stub: AnthropicStub, judge: AnthropicJudge, status: int, kind: str, reason: str, concerns: str
 ) -> None:
     stub.script(service.fails(status, kind, "says why"))
     error = await _error(judge)
     assert isinstance(error, JudgeMisconfigured)
-    assert error.reason == reason
+    assert (error.reason, error.concerns) == (reason, concerns)
     assert error.detail == f"{status} {kind}: says why (request req_stub)"
 
 

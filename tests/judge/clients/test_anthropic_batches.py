@@ -102,3 +102,42 @@ async def test_a_service_that_is_not_there_is_to_be_asked_again() -> None:
         with pytest.raises(JudgeUnavailable, match="cannot reach"):
             await asking
     await judge.aclose()
+
+
+async def test_a_batch_whose_taking_was_not_told_was_perhaps_taken(
+    stub: AnthropicStub, batches: AnthropicBatches
+) -> None:
+    for trouble in (service.breaks_off(), service.replies(200, {"hello": "world"}), service.fails(504, "timeout")):
+        stub.disturb_batches(trouble)
+        with pytest.raises(JudgeUnavailable) as raised:
+            await batches.send(QUESTIONS)
+        assert raised.value.perhaps_billed
+
+
+@pytest.mark.parametrize(
+    ("kind", "concerns"),
+    [
+        ("authentication_error", "account"),
+        ("permission_error", "model"),
+        ("not_found_error", "model"),
+        ("request_too_large", "request"),
+    ],
+)
+async def test_a_refusal_inside_a_batch_says_how_far_it_reaches(
+    stub: AnthropicStub, batches: AnthropicBatches, kind: str, concerns: str
+) -> None:
+    batch_id = await batches.send(QUESTIONS)
+    stub.default = service.fails(400, kind)
+    stub.end_batches()
+    for error in (await _results(batches, batch_id)).values():
+        assert isinstance(error, JudgeMisconfigured)
+        assert error.concerns == concerns
+
+
+async def test_results_that_break_off_are_to_be_fetched_again(stub: AnthropicStub, batches: AnthropicBatches) -> None:
+    batch_id = await batches.send(QUESTIONS)
+    stub.end_batches()
+    stub.disturb_results(service.breaks_off())
+    with pytest.raises(JudgeUnavailable):
+        await _results(batches, batch_id)
+    assert len(await _results(batches, batch_id)) == 3
