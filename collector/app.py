@@ -84,6 +84,8 @@ class App:
             self._run("asking the judge", parts.asking.run())
         if parts.batching is not None:
             self._run("sending batches", parts.batching.run())
+        if parts.without_judge is not None:
+            self._run("ending questions without a judge", parts.without_judge.run())
         self._run("working out pass rates", parts.calibrating.run())
         self._run("comparing with baselines", parts.baseline_watch.run())
         if parts.exporting is not None:

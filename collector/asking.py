@@ -7,18 +7,20 @@ answered becomes a score. Asking itself is in `judge_queue`.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 import structlog
 
 from collector.clock import Clock
 from collector.errors import StoreUnavailable
+from collector.judge_queue.expiring import Expiring
 from collector.judge_queue.gate import Gate, Waiting
-from collector.judge_queue.keeping import Keeping
 from collector.judge_queue.prefixes import Prefixes
+from collector.judge_queue.settling import Settling
 from collector.judge_queue.terms import Terms
 from collector.judge_queue.turns import Turns
 from collector.metrics import Metrics
-from collector.store.store import Held, PendingQuestion, Store
+from collector.store.store import Held, Hold, OfModel, PendingQuestion, Store
 
 log = structlog.get_logger(__name__)
 
@@ -26,7 +28,6 @@ _LOOK_S = 1.0
 _SWEEP_NS = 10 * 1_000_000_000
 _FORGET_NS = 3_600 * 1_000_000_000
 _KEEP_SPENDING_NS = 8 * 86_400 * 1_000_000_000
-_EXPIRE_AT_ONCE = 100
 _REST_NS = 5 * 1_000_000_000
 _ORDINARY = Held(None, high_risk=False)
 
@@ -39,7 +40,7 @@ class Asking:
         store: Store,
         turns: Turns,
         gate: Gate,
-        keeping: Keeping,
+        settling: Settling,
         terms: Terms,
         clock: Clock,
         metrics: Metrics,
@@ -49,11 +50,12 @@ class Asking:
         self._store = store
         self._turns = turns
         self._gate = gate
-        self._keeping = keeping
+        self._settling = settling
         self._terms = terms
         self._clock = clock
         self._metrics = metrics
-        self._held = [_ORDINARY] if only_high_risk else []
+        self._held: list[Hold] = [_ORDINARY] if only_high_risk else []
+        self._expiring = Expiring(store, settling, metrics, self._why, max_wait_s=terms.max_wait_s)
         self._prefixes = Prefixes(once=terms.answer_cache_s > 0)
         self._asked: set[str] = set()
         self._set_aside: set[str] = set()
@@ -107,10 +109,44 @@ class Asking:
         free = self._gate.room(now_ns, len(self._asked))
         if free <= 0:
             return []
+        chosen: list[PendingQuestion] = []
+        for model in self._gate.to_try(now_ns)[:free]:
+            chosen += self._prefixes.choose(await self._try(model, now_ns), 1, now_ns)
         # Twice as many as are wanted: some may have to wait for another that shares their record.
-        held = [*self._held, *self._gate.held(now_ns)]
-        due = await self._store.due_questions(now_ns, 2 * free, held=held, but_not=self._asked | self._set_aside)
-        return self._prefixes.choose(due, free, now_ns)
+        due = await self._due(now_ns, 2 * free, self._gate.refused())
+        return chosen + self._prefixes.choose(due, free - len(chosen), now_ns)
+
+    async def _due(self, now_ns: int, most: int, refused: Sequence[OfModel]) -> list[PendingQuestion]:
+        """Those that try whether the judge is back take turns, and when all have tried the first does again."""
+        tried = self._gate.tried()
+        due = await self._read(now_ns, most, tried, held=refused)
+        if due or not tried:
+            return due
+        self._gate.start_over()
+        return await self._read(now_ns, most, held=refused)
+
+    async def _try(self, model: str, now_ns: int) -> list[PendingQuestion]:
+        """The question that is to find out whether the model is still refused."""
+        tried, only = self._gate.tried(model), self._gate.of_model(model)
+        due = await self._read(now_ns, 1, tried, only=only)
+        if due or not tried:
+            return due
+        self._gate.start_over(model)
+        return await self._read(now_ns, 1, only=only)
+
+    async def _read(
+        self,
+        now_ns: int,
+        most: int,
+        passed_over: frozenset[str] = frozenset(),
+        *,
+        held: Sequence[OfModel] = (),
+        only: Sequence[OfModel] = (),
+    ) -> list[PendingQuestion]:
+        holds = [*self._held, *self._gate.held(now_ns), *held]
+        but_not = self._asked | self._set_aside | passed_over
+        found = await self._store.due_questions(now_ns, most, held=holds, but_not=but_not, only=only)
+        return await self._settling.readable(found)
 
     async def _take(self, pending: PendingQuestion) -> None:
         answered = False
@@ -136,9 +172,7 @@ class Asking:
         now_ns = self._clock.now_ns()
         if now_ns - self._swept_ns < _SWEEP_NS:
             return
-        more = await self._expire(now_ns)
-        oldest = await self._store.old_questions(now_ns, 1)
-        self._metrics.judge.oldest_question((now_ns - oldest[0].created_ns) / 1e9 if oldest else 0.0)
+        more = await self._expiring.sweep(now_ns, self._asked)
         if self._terms.budget.limits:
             spent = await self._store.ledger.spent(now_ns)
             self._metrics.judge.budget(self._terms.budget.remaining(spent, now_ns))
@@ -148,18 +182,10 @@ class Asking:
             self._forgot_ns = now_ns
         self._swept_ns = self._swept_ns if more else now_ns
 
-    async def _expire(self, now_ns: int) -> bool:
-        """Whether there may be more."""
-        before_ns = now_ns - int(self._terms.max_wait_s * 1e9)
-        old = await self._store.old_questions(before_ns, _EXPIRE_AT_ONCE, self._asked)
-        for pending in old:
-            question = pending.question
-            why = self._gate.waiting(now_ns, question.evaluator, high_risk=question.high_risk) or _BACKLOG
-            self._metrics.judge.question_expired(why.reason)
-            detail = f"waited {(now_ns - pending.created_ns) / 3.6e12:.1f} h; {why.detail}"
-            log.warning("question_expired", question=pending.id, reason=why.reason, detail=detail)
-            await self._keeping.give_up(pending, why.reason, detail)
-        return len(old) == _EXPIRE_AT_ONCE
+    def _why(self, pending: PendingQuestion, now_ns: int) -> Waiting:
+        question = pending.question
+        model, high_risk = question.model, question.high_risk
+        return self._gate.waiting(now_ns, question.evaluator, high_risk=high_risk, model=model) or _BACKLOG
 
 
 _BACKLOG = Waiting("judge_unavailable", "more questions came than could be asked in this time")

@@ -16,8 +16,9 @@ from collector.exporters.otlp import OtlpExporter
 from collector.exporting import Backoff, Exporting
 from collector.ingest import Ingest, Limits
 from collector.journal.journal import Journal, JournalSettings
-from collector.judge_building import build_asking, build_judge
-from collector.judge_queue.batching import Batching
+from collector.judge_building import build_asking, build_judge, build_without_judge
+from collector.judge_queue.batching import Batching, LettingGo
+from collector.judge_queue.expiring import WithoutJudge
 from collector.judging import Judging, Rules
 from collector.metrics import Metrics
 from collector.rules import session_names
@@ -38,8 +39,8 @@ NO_JUDGE = NotJudged(
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """`asking` and `judge` are None without a judge, `batching` unless questions go in batches, `exporting` and
-    `exporter` without an export."""
+    """`asking`, `batching` and `judge` are None without a judge, `without_judge` with one, `exporting` and `exporter`
+    without an export."""
 
     book: SessionBook
     journal: Journal
@@ -48,7 +49,8 @@ class Parts:
     judging: Judging
     judge: AnthropicJudge | None
     asking: Asking | None
-    batching: Batching | None
+    batching: Batching | LettingGo | None
+    without_judge: WithoutJudge | None
     exporter: OtlpExporter | None
     exporting: Exporting | None
     calibrating: Calibrating
@@ -71,8 +73,12 @@ def build(config: Config, rules: Rules, store: Store, clock: Clock, metrics: Met
             exporting.poke()
 
     judge = build_judge(config.judge)
-    asking = batching = None
-    if judge is not None:
+    asking = batching = without_judge = None
+    if judge is None:
+        without_judge = build_without_judge(
+            config.judge, NO_JUDGE, store, clock, metrics, exporters=exporters, on_verdict=on_verdict
+        )
+    else:
         built = build_asking(config.judge, judge, store, clock, metrics, exporters=exporters, on_verdict=on_verdict)
         asking, batching = built.asking, built.batching
 
@@ -102,7 +108,19 @@ def build(config: Config, rules: Rules, store: Store, clock: Clock, metrics: Met
     calibrating = _calibrating(config, store, clock, metrics)
     watch = BaselineWatch(store, clock, metrics, hours=config.gates.live_hours)
     return Parts(
-        book, journal, ingest, closing, judging, judge, asking, batching, exporter, exporting, calibrating, watch
+        book,
+        journal,
+        ingest,
+        closing,
+        judging,
+        judge,
+        asking,
+        batching,
+        without_judge,
+        exporter,
+        exporting,
+        calibrating,
+        watch,
     )
 
 

@@ -11,21 +11,27 @@ from typing import TYPE_CHECKING
 from collector.asking import Asking
 from collector.clock import Clock
 from collector.judge_config import BudgetLimits, JudgeSettings
-from collector.judge_queue.batching import Batching, BatchRules
-from collector.judge_queue.gate import Gate
+from collector.judge_queue.batch_collecting import BatchCollecting
+from collector.judge_queue.batch_judge import BatchJudge, BatchRules
+from collector.judge_queue.batch_sending import BatchSending
+from collector.judge_queue.batching import Batching, LettingGo
+from collector.judge_queue.expiring import Expiring, WithoutJudge
+from collector.judge_queue.gate import Gate, Waiting
 from collector.judge_queue.keeping import Keeping
 from collector.judge_queue.preparing import Preparing
+from collector.judge_queue.settling import Settling
 from collector.judge_queue.terms import Terms
 from collector.judge_queue.turns import Turns
 from collector.metrics import Metrics
 from collector.store.store import Store
-from judge.breaker import Circuit, CircuitPolicy
+from judge.breaker import CircuitPolicy
 from judge.budget import Budget, Limit
 from judge.concurrency import Concurrency, Pace
 from judge.prices import NANO
 from judge.question import Judge
 from judge.redaction import NOTHING, Redaction
 from judge.retry import RetryPolicy
+from judge.verdict import NotJudged
 
 if TYPE_CHECKING:  # a large library: half of the time a start takes, and wanted only where there is a judge to ask
     from judge.clients.anthropic import AnthropicJudge
@@ -34,10 +40,10 @@ if TYPE_CHECKING:  # a large library: half of the time a start takes, and wanted
 
 @dataclass(frozen=True, slots=True)
 class AskingParts:
-    """`batching` is None unless questions are sent in batches."""
+    """`batching` sends questions in batches if the configuration says so, and deals with those on their way."""
 
     asking: Asking
-    batching: Batching | None
+    batching: Batching | LettingGo
 
 
 def build_judge(settings: JudgeSettings) -> AnthropicJudge | None:
@@ -71,36 +77,52 @@ def build_asking(
 ) -> AskingParts:
     terms = terms_of(settings)
     gate = Gate(
-        Circuit(circuit_policy(settings)),
+        circuit_policy(settings),
         Concurrency(settings.concurrency),
         Pace(settings.questions_per_minute),
         metrics.judge,
+        default_model=settings.model,
     )
-    keeping = Keeping(
-        store,
-        gate,
-        terms,
-        clock,
-        metrics,
-        exporters=exporters,
-        on_verdict=on_verdict,
-        jitter=random.Random(),  # noqa: S311 - spreads retries, keeps no secrets
-    )
+    settling = Settling(store, clock, metrics, exporters=exporters, on_verdict=on_verdict)
+    jitter = random.Random()  # noqa: S311 - spreads retries, keeps no secrets
+    keeping = Keeping(store, gate, settling, terms, clock, metrics, jitter=jitter)
     preparing = Preparing(terms, settings.model)
     ask: Judge = judge
-    turns = Turns(ask, gate, keeping, preparing, clock, metrics)
+    turns = Turns(ask, gate, keeping, settling, preparing, clock, metrics)
     batches = settings.batches
-    asking = Asking(store, turns, gate, keeping, terms, clock, metrics, only_high_risk=batches.enabled)
-    if not batches.enabled:
-        return AskingParts(asking, None)
+    asking = Asking(store, turns, gate, settling, terms, clock, metrics, only_high_risk=batches.enabled)
+    if settings.provider != "anthropic":
+        return AskingParts(asking, LettingGo(store.ledger))
 
     from judge.clients.anthropic_batches import AnthropicBatches
 
-    rules = BatchRules(batches.max_wait_seconds, batches.max_questions, batches.max_open, batches.poll_seconds)
-    batching = Batching(
-        store, AnthropicBatches(judge), gate, keeping, preparing, rules, clock, metrics, lambda: asking.in_flight
+    rules = BatchRules(
+        batches.max_wait_seconds, batches.max_questions, batches.max_open, batches.poll_seconds, batches.enabled
     )
-    return AskingParts(asking, batching)
+    service: BatchJudge = AnthropicBatches(judge)
+    sending = BatchSending(store, service, gate, keeping, settling, preparing, rules, clock, lambda: asking.in_flight)
+    collecting = BatchCollecting(store, service, gate, keeping, settling, clock, metrics)
+    return AskingParts(asking, Batching(store.ledger, sending, collecting, rules, metrics))
+
+
+def build_without_judge(
+    settings: JudgeSettings,
+    problem: NotJudged,
+    store: Store,
+    clock: Clock,
+    metrics: Metrics,
+    *,
+    exporters: Sequence[str],
+    on_verdict: Callable[[], None],
+) -> WithoutJudge:
+    """What becomes of questions that an earlier configuration left behind. Batches on their way are left to a judge
+    that may be configured in time."""
+    settling = Settling(store, clock, metrics, exporters=exporters, on_verdict=on_verdict)
+    why = Waiting(problem.reason, problem.detail)
+    expiring = Expiring(
+        store, settling, metrics, lambda _pending, _now_ns: why, max_wait_s=settings.max_wait_seconds, in_batches=True
+    )
+    return WithoutJudge(expiring, clock)
 
 
 def terms_of(settings: JudgeSettings) -> Terms:

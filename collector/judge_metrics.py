@@ -39,12 +39,23 @@ class JudgeMetrics:
             "evaluator",
         )
         self._open = gauge("judge_circuit_open", "1 while the judge is not asked because it failed or refused the key")
-        self._opened = counter("judge_circuit_opened_total", "Times that the circuit opened", "reason")
+        self._opened = counter(
+            "judge_circuit_opened_total", "Times that the circuit of the judge or of one model opened", "reason"
+        )
+        self._models_refused = gauge(
+            "judge_models_refused", "Models that are not asked because the service refuses them or does not know them"
+        )
         self._concurrency = gauge("judge_concurrency", "Questions that may be asked at the same time just now")
         self._oldest = gauge("questions_oldest_seconds", "How long the oldest open question has waited; 0 for none")
         self._batches = gauge("judge_batches_open", "Message batches on their way")
         self._expired = counter(
             "questions_expired_total", "Questions that waited too long and are not judged", "reason"
+        )
+        self._unreadable = counter(
+            "questions_unreadable_total",
+            "Stored questions that could not be read any more; outcome is not_judged, or removed where even what they "
+            "were about could not be read",
+            "outcome",
         )
 
     def cost(self, model: str, evaluator: str, nano_dollars: int) -> None:
@@ -62,6 +73,9 @@ class JudgeMetrics:
     def circuit(self, state: State) -> None:
         self._open.set(0 if state == "closed" else 1)
 
+    def models_refused(self, count: int) -> None:
+        self._models_refused.set(count)
+
     def circuit_opened(self, reason: str) -> None:
         self._opened.labels(self._bound("reason", reason)).inc()
 
@@ -76,3 +90,6 @@ class JudgeMetrics:
 
     def question_expired(self, reason: str) -> None:
         self._expired.labels(self._bound("reason", reason)).inc()
+
+    def question_unreadable(self, outcome: str) -> None:
+        self._unreadable.labels(outcome).inc()

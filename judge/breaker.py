@@ -1,4 +1,5 @@
-"""Is the judge worth asking just now? Opened by failures in a row or by a refused key; closed by one answer.
+"""Is the judge, or one of its models, worth asking just now? Opened by failures in a row or by a refusal; closed by one
+answer.
 
 While it is open nothing is asked, so an outage uses up nobody's attempts; then one question at a time is put to see
 whether the judge is back.
@@ -14,7 +15,7 @@ from judge.errors import JudgeError, JudgeMisconfigured, JudgeUnavailable
 State: TypeAlias = Literal["closed", "open", "half_open"]
 
 NOT_AUTHORISED = "judge_not_authorised"
-"""The reason of a refused key or account: every question would fare the same, until a person acts."""
+"""The reason of a refused key, account or permission: a person must act."""
 _SECOND_NS = 1_000_000_000
 
 
@@ -68,10 +69,10 @@ class Circuit:
         self._probing = False
 
     def failed(self, error: JudgeError, now_ns: int, *, probe: bool) -> bool:
-        """`JudgeUnavailable`, or a refused key. True when it counts as an attempt of its question: an outage is no
-        fault of the question that noticed it."""
+        """`JudgeUnavailable`, or a refusal, which opens at once. True when it counts as an attempt of its question: an
+        outage is no fault of the question that noticed it."""
         was_closed = self._open_until_ns is None
-        refused = opens_at_once(error)
+        refused = isinstance(error, JudgeMisconfigured)
         self._failures += 1
         if probe:
             self._probing = False
@@ -90,7 +91,3 @@ class Circuit:
         wait_s = max(self._wait_s, min(asked_s or 0.0, self._policy.max_retry_after_s))
         self._open_until_ns = now_ns + int(wait_s * _SECOND_NS)
         self._why = error
-
-
-def opens_at_once(error: JudgeError) -> bool:
-    return isinstance(error, JudgeMisconfigured) and error.reason == NOT_AUTHORISED

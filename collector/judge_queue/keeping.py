@@ -1,4 +1,4 @@
-"""What becomes of an asking: its answer is kept and paid for, its question settled, asked again later, or given up.
+"""What becomes of an asking: its answer is kept and paid for, its question asked again later or left to `settling`.
 
 An answer is on disk before its question is settled. Killed at any moment, we ask again at most what was on its way.
 """
@@ -6,7 +6,7 @@ An answer is on disk before its question is settled. Killed at any moment, we as
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from random import Random
 
@@ -16,6 +16,7 @@ from collector.clock import Clock
 from collector.errors import StoreUnavailable
 from collector.judge_queue.gate import Gate
 from collector.judge_queue.preparing import Prepared
+from collector.judge_queue.settling import Settling
 from collector.judge_queue.terms import Terms
 from collector.metrics import Metrics
 from collector.store.ledger import Charge, Reservation, Vote
@@ -23,14 +24,10 @@ from collector.store.store import PendingQuestion, Store
 from judge.budget import Amount, Refusal
 from judge.errors import JudgeDeclined, JudgeError, JudgeUnavailable
 from judge.prices import Usage, nano_dollars, usage_of
-from judge.question import Answer, unanswered
-from judge.verdict import Verdict
-from judge.voting import settle_votes
+from judge.question import Answer
 
 log = structlog.get_logger(__name__)
 
-CACHED = {"spanjudge.judge.answer": "cached"}
-"""On verdicts for which nobody was asked: the same question had been answered before."""
 _NOTHING = Amount()
 _REST_S = 5.0
 
@@ -47,32 +44,22 @@ class Keeping:
         self,
         store: Store,
         gate: Gate,
+        settling: Settling,
         terms: Terms,
         clock: Clock,
         metrics: Metrics,
         *,
-        exporters: Sequence[str],
-        on_verdict: Callable[[], None],
         jitter: Random,
         rest: Callable[[], Awaitable[None]] = _rest,
     ) -> None:
         self._store = store
         self._gate = gate
+        self._settling = settling
         self._terms = terms
         self._clock = clock
         self._metrics = metrics
-        self._exporters = exporters
-        self._on_verdict = on_verdict
         self._jitter = jitter
         self._rest = rest
-
-    async def open_votes(self, pending: PendingQuestion) -> list[int]:
-        """The numbers of the askings that are still to be done. Without any, the question is settled."""
-        votes = await self._store.ledger.votes(pending.id)
-        missing = [vote for vote in range(pending.question.votes) if vote not in votes]
-        if not missing:
-            await self._settle_votes(pending, list(votes.values()))
-        return missing
 
     async def known(self, pending: PendingQuestion, vote: int, prepared: Prepared) -> bool:
         """Whether the same was answered before; then that is this vote."""
@@ -86,7 +73,7 @@ class Keeping:
         kept = Vote(free, cached=True)
         await self._store.ledger.keep_vote(pending.id, vote, kept, None, key=None, now_ns=now_ns)
         self._metrics.judge.cache_hit(pending.question.evaluator)
-        await self.open_votes(pending)
+        await self._settling.open_votes(pending)
         return True
 
     async def reserve(self, pending: PendingQuestion, most: Amount) -> Reservation | None:
@@ -99,7 +86,7 @@ class Keeping:
         if not isinstance(reserved, Refusal):
             return reserved
         if reserved.hopeless:
-            await self.give_up(pending, "budget_spent", reserved.detail)
+            await self._settling.give_up(pending, "budget_spent", reserved.detail)
         else:
             self._gate.hold(reserved, high_risk=question.high_risk)
         return None
@@ -129,7 +116,7 @@ class Keeping:
         self._metrics.judge.cost(model, pending.question.evaluator, charge.used.nano_dollars)
         if isinstance(outcome, Answer):
             self._metrics.judge_answered(outcome)
-        await self.open_votes(pending)
+        await self._settling.open_votes(pending)
 
     async def insist(self, write: Callable[[], Awaitable[None]]) -> None:
         """Write until it is done: what is paid for is not thrown away. Meanwhile this takes the place of another
@@ -149,7 +136,7 @@ class Keeping:
         wait_s = self._terms.retry.wait_s(error, attempts, self._jitter.random())
         if wait_s is None:
             log.warning("not_judged", reason=error.reason, detail=error.detail, attempts=attempts, question=pending.id)
-            await self.give_up(pending, error.reason, error.detail)
+            await self._settling.give_up(pending, error.reason, error.detail)
             return
         log.info("judge_retry", reason=error.reason, detail=error.detail, attempts=attempts, wait_s=round(wait_s, 1))
         next_ns = self._clock.now_ns() + int(wait_s * 1e9)
@@ -160,43 +147,12 @@ class Keeping:
         if not (isinstance(error, JudgeUnavailable) and error.perhaps_billed):
             await self.release(reservation)
 
-    async def give_up(self, pending: PendingQuestion, reason: str, detail: str) -> None:
-        """Settle with the votes there are; without any, nothing is judged."""
-        votes = list((await self._store.ledger.votes(pending.id)).values())
-        if any(vote.answer is not None for vote in votes):
-            await self._settle_votes(pending, votes)
-        else:
-            await self._settle(pending, unanswered(pending.question, reason, detail), cached=False)
-
     def _used(self, usage: Usage, model: str, reservation: Reservation, *, batch: bool) -> Amount:
         if usage.tokens == 0:
             # Some endpoints tell no usage. A limit that then counts nothing would be none.
             return reservation.amount
         price = self._terms.price_of(model)
         return Amount(usage.tokens, 0 if price is None else nano_dollars(price, usage, batch=batch))
-
-    async def _settle_votes(self, pending: PendingQuestion, votes: Sequence[Vote]) -> None:
-        question = pending.question
-        answers = [vote.answer for vote in votes if vote.answer is not None]
-        declined = [vote for vote in votes if vote.answer is None]
-        if answers:
-            verdict = settle_votes(question, answers)
-        else:
-            verdict = unanswered(question, declined[0].reason, declined[0].detail)
-        verdict = replace(
-            verdict,
-            input_tokens=verdict.input_tokens + sum(vote.input_tokens for vote in declined),
-            output_tokens=verdict.output_tokens + sum(vote.output_tokens for vote in declined),
-        )
-        await self._settle(pending, verdict, cached=all(vote.cached for vote in votes))
-
-    async def _settle(self, pending: PendingQuestion, verdict: Verdict, *, cached: bool) -> None:
-        draft = pending.draft
-        attributes = {**draft.attributes, **(CACHED if cached else {})}
-        judged = replace(draft, verdict=verdict, judged_ns=self._clock.now_ns(), attributes=attributes)
-        if await self._store.settle(judged, self._exporters):
-            self._metrics.verdict(judged)
-            self._on_verdict()
 
 
 def _vote(outcome: Answer | JudgeDeclined) -> Vote:

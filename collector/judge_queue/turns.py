@@ -7,14 +7,15 @@ import asyncio
 import structlog
 
 from collector.clock import Clock
-from collector.judge_queue.gate import Call, Gate
+from collector.judge_queue.circuits import Call
+from collector.judge_queue.gate import Gate
 from collector.judge_queue.keeping import Keeping
 from collector.judge_queue.preparing import Prepared, Preparing
+from collector.judge_queue.settling import Settling
 from collector.metrics import Metrics
 from collector.store.ledger import Reservation
 from collector.store.store import PendingQuestion
-from judge.breaker import opens_at_once
-from judge.errors import JudgeDeclined, JudgeError, JudgeUnavailable
+from judge.errors import JudgeDeclined, JudgeError, JudgeMisconfigured
 from judge.question import Answer, Judge
 
 log = structlog.get_logger(__name__)
@@ -24,11 +25,19 @@ class Turns:
     """A question with several votes has several turns, so that all rules hold for each asking."""
 
     def __init__(
-        self, judge: Judge, gate: Gate, keeping: Keeping, preparing: Preparing, clock: Clock, metrics: Metrics
+        self,
+        judge: Judge,
+        gate: Gate,
+        keeping: Keeping,
+        settling: Settling,
+        preparing: Preparing,
+        clock: Clock,
+        metrics: Metrics,
     ) -> None:
         self._judge = judge
         self._gate = gate
         self._keeping = keeping
+        self._settling = settling
         self._preparing = preparing
         self._clock = clock
         self._metrics = metrics
@@ -36,13 +45,13 @@ class Turns:
     async def take(self, pending: PendingQuestion) -> bool:
         """Whether the judge answered. A question that is not settled stays in the store. Raises
         `StoreUnavailable`."""
-        vote = next(iter(await self._keeping.open_votes(pending)), None)
+        vote = next(iter(await self._settling.open_votes(pending)), None)
         if vote is None:
             return False  # all was answered before a crash, and is settled now
         prepared = await asyncio.to_thread(self._preparing.prepare, pending.question, vote)
         if await self._keeping.known(pending, vote, prepared):
             return False
-        call = self._gate.begins(self._clock.now_ns())
+        call = self._gate.begins(self._clock.now_ns(), prepared.model, [pending.id])
         if call is None:
             return False
         try:
@@ -60,12 +69,12 @@ class Turns:
     ) -> bool:
         outcome = await self._outcome(prepared, call)
         if isinstance(outcome, (Answer, JudgeDeclined)):
-            self._gate.answered(self._clock.now_ns())
+            self._gate.answered(call, self._clock.now_ns())
             await self._keeping.keep(pending, vote, outcome, reservation, model=prepared.model, key=prepared.key)
             return True
         if not isinstance(outcome, JudgeError):
             self._gate.abandoned(call)
-            await self._keeping.give_up(pending, "judge_error", type(outcome).__name__)
+            await self._settling.give_up(pending, "judge_error", type(outcome).__name__)
             return False
         # The gate is told first: whatever the store does, it must know that the call has ended.
         counts = self._told(call, outcome)
@@ -76,10 +85,11 @@ class Turns:
 
     def _told(self, call: Call, error: JudgeError) -> bool:
         """Tell the gate; whether this was an attempt of the question."""
-        if isinstance(error, JudgeUnavailable) or opens_at_once(error):
-            return self._gate.failed(call, error, self._clock.now_ns())
-        self._gate.answered(self._clock.now_ns())  # it rejects this request, so it works
-        return True
+        now_ns = self._clock.now_ns()
+        if isinstance(error, JudgeMisconfigured) and error.concerns == "request":
+            self._gate.rejected(call, now_ns)
+            return True
+        return self._gate.failed(call, error, now_ns)
 
     async def _outcome(self, prepared: Prepared, call: Call) -> Answer | Exception:
         try:

@@ -71,7 +71,8 @@ class Ledger(Protocol):
     """Implemented by `sql_ledger.SqlLedger`. Every method raises `StoreUnavailable`."""
 
     async def votes(self, question_id: str) -> dict[int, Vote]:
-        """By their numbers, which count from 0; some may be missing."""
+        """By their numbers, which count from 0; some may be missing. One that cannot be read is deleted: it is asked
+        again."""
 
     async def keep_vote(
         self, question_id: str, vote: int, kept: Vote, charge: Charge | None, *, key: str | None, now_ns: int
@@ -104,7 +105,8 @@ class Ledger(Protocol):
         """Those on their way, oldest first."""
 
     async def batch_items(self, batch_id: str) -> list[BatchItem]:
-        """Those of which nothing was kept yet."""
+        """Those of which nothing was kept yet. One that cannot be read is released, and what was set aside for it stays
+        spent."""
 
     async def release(self, item_ids: Sequence[str], charges: Sequence[Charge] = ()) -> None:
         """These items brought nothing; their questions may be asked again."""

@@ -41,5 +41,13 @@ def _from_3(connection: Connection) -> None:
     metadata.create_all(connection, tables=[baselines, baseline_sessions, baseline_counts])
 
 
-MIGRATIONS: Mapping[int, Callable[[Connection], None]] = {1: _from_1, 2: _from_2, 3: _from_3}
+def _from_4(connection: Connection) -> None:
+    """Questions by the model they bring."""
+    connection.execute(text("ALTER TABLE questions ADD COLUMN model TEXT"))
+    # A damaged record must not keep the server from starting; its question is ended when its turn comes.
+    model = "CASE WHEN json_valid(record) THEN json_extract(record, '$.question.model') END"
+    connection.execute(text(f"UPDATE questions SET model = {model}"))  # noqa: S608 - a constant
+
+
+MIGRATIONS: Mapping[int, Callable[[Connection], None]] = {1: _from_1, 2: _from_2, 3: _from_3, 4: _from_4}
 """Version of the file → the step to the next version."""

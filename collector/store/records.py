@@ -15,7 +15,7 @@ import structlog
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
-from collector.store.store import ClosedSession, PendingQuestion
+from collector.store.store import ClosedSession, PendingQuestion, StoredQuestion, UnreadableQuestion
 from judge.verdict import Judged
 
 log = structlog.get_logger(__name__)
@@ -58,9 +58,28 @@ def readable(kind: RecordFormat[_Record], text: str) -> _Record | None:
     such record must not stop what comes behind it."""
     try:
         return kind.load(text)
-    except (ValidationError, ValueError) as error:
+    except (ValidationError, ValueError, RecursionError) as error:
         log.error("stored_record_unreadable", error=type(error).__name__)  # noqa: TRY400 - its text may be content
         return None
+
+
+def stored_question(question_id: str, text: str) -> StoredQuestion:
+    """The question, or what is left of it. One that goes by another name than its row could never be settled."""
+    question = readable(PENDING_QUESTION, text)
+    if question is not None and question.id == question.draft.id == question_id:
+        return question
+    draft = _draft(text)
+    return UnreadableQuestion(question_id, draft if draft and draft.id == question_id else None)
+
+
+def _draft(text: str) -> Judged | None:
+    """The verdict-to-be in the record of a question that cannot be read as a whole."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    draft = value.get("draft") if isinstance(value, dict) else None
+    return None if draft is None else readable(JUDGED, json.dumps(draft))
 
 
 def tame(value: object, depth: int = 0) -> object:

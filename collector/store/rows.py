@@ -63,6 +63,7 @@ def question_row(pending: PendingQuestion) -> dict[str, Any]:
     return {
         "id": pending.id,
         "evaluator": pending.question.evaluator,
+        "model": pending.question.model,
         "high_risk": pending.question.high_risk,
         "asked": pending.asked,
         "next_ns": pending.next_ns,

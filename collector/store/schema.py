@@ -11,7 +11,7 @@ from sqlalchemy import Boolean, Column, Float, ForeignKey, Index, Integer, Table
 from collector.store import baseline_tables, judge_tables, label_tables  # noqa: F401 - register their tables with the metadata
 from collector.store.metadata import Instant, Number, metadata
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 """Goes up with every change of the tables, with a step in `migrations`; see `sqlite.SqliteStore.open`."""
 
 schema_version = Table(
@@ -68,6 +68,7 @@ questions = Table(
     Column("id", Text, nullable=False, unique=True),
     Column("session", Number, ForeignKey("sessions.number", ondelete="CASCADE"), nullable=False),
     Column("evaluator", Text, nullable=False, server_default=""),
+    Column("model", Text),
     Column("high_risk", Boolean, nullable=False),
     Column("asked", Integer, nullable=False),
     Column("next_ns", Instant, nullable=False),

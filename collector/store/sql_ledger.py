@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Protocol, TypeVar
 
-from pydantic import TypeAdapter
 from sqlalchemy import Connection, delete, select
 from sqlalchemy.dialects.sqlite import insert  # postgresql.insert has the same methods
 
@@ -19,7 +18,7 @@ from judge.question import Answer
 _Result = TypeVar("_Result")
 _VOTE = RecordFormat(Vote)
 _ANSWER = RecordFormat(Answer)
-_ITEM = TypeAdapter(BatchItem)
+_ITEM = RecordFormat(BatchItem)
 _NOTHING = Amount()
 
 
@@ -42,7 +41,13 @@ class SqlLedger:
             .order_by(votes.c.vote)
         )
         rows = await self._read(lambda to: to.execute(statement).all())
-        return {vote: _VOTE.load(record) for vote, record in rows}
+        found = {vote: readable(_VOTE, record) for vote, record in rows}
+        if damaged := [vote for vote, kept in found.items() if kept is None]:
+            # Left where they are they would keep their asking from being done again.
+            number = select(questions.c.number).where(questions.c.id == question_id).scalar_subquery()
+            gone = delete(votes).where(votes.c.question == number, votes.c.vote.in_(damaged))
+            await self._write(lambda to: to.execute(gone))
+        return {vote: kept for vote, kept in found.items() if kept is not None}
 
     async def keep_vote(
         self, question_id: str, vote: int, kept: Vote, charge: Charge | None, *, key: str | None, now_ns: int
@@ -106,7 +111,7 @@ class SqlLedger:
                 number = to.scalar(select(questions.c.number).where(questions.c.id == item.question_id))
                 if number is not None:
                     row = {"id": item.id, "batch": batch.id, "question": number}
-                    to.execute(insert(batch_items).values(**row, record=_ITEM.dump_json(item).decode()))
+                    to.execute(insert(batch_items).values(**row, record=_ITEM.dump(item)))
 
         await self._write(add)
 
@@ -115,8 +120,12 @@ class SqlLedger:
         return [Batch(*row) for row in await self._read(lambda to: to.execute(statement).all())]
 
     async def batch_items(self, batch_id: str) -> list[BatchItem]:
-        statement = select(batch_items.c.record).where(batch_items.c.batch == batch_id).order_by(batch_items.c.id)
-        return [_ITEM.validate_json(record) for record in await self._read(lambda to: list(to.scalars(statement)))]
+        statement = select(batch_items.c.id, batch_items.c.record).where(batch_items.c.batch == batch_id)
+        rows = await self._read(lambda to: to.execute(statement.order_by(batch_items.c.id)).all())
+        found = {name: readable(_ITEM, record) for name, record in rows}
+        if damaged := [name for name, item in found.items() if item is None]:
+            await self.release(damaged)
+        return [item for item in found.values() if item is not None]
 
     async def release(self, item_ids: Sequence[str], charges: Sequence[Charge] = ()) -> None:
         def release(to: Connection) -> None:

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Engine, Select, delete, func, select, update
 from collector.concluding import NOTHING_FOLLOWS, Concluding
 from collector.errors import StoreUnavailable
 from collector.store import statements
-from collector.store.records import CLOSED_SESSION, JUDGED, PENDING_QUESTION, readable
+from collector.store.records import CLOSED_SESSION, JUDGED, readable, stored_question
 from collector.store.rows import question_row, session_row, verdict_row
 from collector.store.schema import outbox, questions, schema_version, sessions, verdicts
 from collector.store.sql_baselines import SqlBaselines
@@ -27,11 +27,14 @@ from collector.store.sqlite_file import create_tables, engine, give_space_back, 
 from collector.store.store import (
     ClosedSession,
     Closing,
-    Held,
+    DueQuestion,
+    Hold,
+    OfModel,
     OutboxItem,
     PendingQuestion,
     SessionFilter,
     SessionSummary,
+    StoredQuestion,
     VerdictFilter,
 )
 from collector.store.verdict_search import found
@@ -119,27 +122,42 @@ class SqliteStore:
         statement = update(questions).where(questions.c.id == question_id).values(asked=asked, next_ns=next_ns)
         await self._write(lambda to: to.execute(statement))
 
+    async def remove_question(self, question_id: str) -> bool:
+        statement = delete(questions).where(questions.c.id == question_id)
+        return await self._write(lambda to: to.execute(statement).rowcount > 0)
+
     async def due_questions(
-        self, now_ns: int, limit: int, *, held: Sequence[Held] = (), but_not: Collection[str] = ()
-    ) -> list[PendingQuestion]:
-        return await self._questions(statements.due(now_ns, limit, held, but_not))
+        self,
+        now_ns: int,
+        limit: int,
+        *,
+        held: Collection[Hold] = (),
+        but_not: Collection[str] = (),
+        only: Collection[OfModel] = (),
+    ) -> list[StoredQuestion]:
+        return await self._questions(statements.due(now_ns, limit, held, but_not, only))
 
-    async def old_questions(self, before_ns: int, limit: int, but_not: Collection[str] = ()) -> list[PendingQuestion]:
-        oldest = statements.waiting(but_not).where(questions.c.created_ns < before_ns)
-        return await self._questions(oldest.order_by(questions.c.created_ns, questions.c.number).limit(limit))
+    async def due_for_batch(
+        self, now_ns: int, limit: int, *, held: Collection[Hold] = (), but_not: Collection[str] = ()
+    ) -> list[DueQuestion]:
+        statement = statements.due_for_batch(now_ns, limit, held, but_not)
+        return [DueQuestion(*row) for row in await self._rows(statement)]
 
-    async def questions_by_id(self, ids: Collection[str]) -> list[PendingQuestion]:
-        columns = select(questions.c.record, questions.c.asked, questions.c.next_ns)
-        return await self._questions(columns.where(questions.c.id.in_(ids)))
+    async def old_questions(
+        self, before_ns: int, limit: int, but_not: Collection[str] = (), *, in_batches: bool = False
+    ) -> list[StoredQuestion]:
+        return await self._questions(statements.old(before_ns, limit, but_not, in_batches=in_batches))
 
-    async def _questions(self, statement: Select[Any]) -> list[PendingQuestion]:
-        def load(connection: Connection) -> list[PendingQuestion]:
+    async def oldest_question_ns(self) -> int | None:
+        return await self._read(lambda to: to.scalar(select(func.min(questions.c.created_ns))))
+
+    async def questions_by_id(self, ids: Collection[str]) -> list[StoredQuestion]:
+        return await self._questions(statements.stored_questions().where(questions.c.id.in_(ids)))
+
+    async def _questions(self, statement: Select[Any]) -> list[StoredQuestion]:
+        def load(connection: Connection) -> list[StoredQuestion]:
             # In the reader's thread: each holds a session's record, and the event loop has telemetry to take.
-            return [
-                replace(question, asked=asked, next_ns=next_ns)
-                for record, asked, next_ns in connection.execute(statement)
-                if (question := readable(PENDING_QUESTION, record)) is not None
-            ]
+            return [_question(*row) for row in connection.execute(statement)]
 
         return await self._read(load)
 
@@ -203,14 +221,16 @@ class SqliteStore:
     async def verdicts(self, ref: SessionRef) -> list[Judged]:
         of_session = select(sessions.c.number).where(statements.is_closing(ref)).scalar_subquery()
         settled = select(verdicts.c.record).where(verdicts.c.session == of_session).order_by(verdicts.c.number)
-        still_open = select(questions.c.record).where(questions.c.session == of_session).order_by(questions.c.number)
+        waiting = select(questions.c.id, questions.c.record).where(questions.c.session == of_session)
+        still_open = waiting.order_by(questions.c.number)
 
-        def both(connection: Connection) -> tuple[list[str], list[str]]:
+        def both(connection: Connection) -> tuple[list[str], list[StoredQuestion]]:
             # In one transaction: a question settled between two reads would be missing from both.
-            return list(connection.scalars(settled)), list(connection.scalars(still_open))
+            found = [stored_question(*row) for row in connection.execute(still_open)]
+            return list(connection.scalars(settled)), found
 
-        done, waiting = await self._read(both)
-        return [*map(JUDGED.load, done), *(PENDING_QUESTION.load(record).draft for record in waiting)]
+        done, open_ones = await self._read(both)
+        return [*map(JUDGED.load, done), *(one.draft for one in open_ones if one.draft is not None)]
 
     async def find_verdicts(self, where: VerdictFilter) -> list[Judged]:
         return [JUDGED.load(record) for (record,) in await self._rows(found(where))]
@@ -269,3 +289,8 @@ class SqliteStore:
 
     async def _count(self, statement: Select[int]) -> int:
         return await self._read(lambda connection: connection.execute(statement).scalar_one())
+
+
+def _question(question_id: str, record: str, asked: int, next_ns: int) -> StoredQuestion:
+    question = stored_question(question_id, record)
+    return replace(question, asked=asked, next_ns=next_ns) if isinstance(question, PendingQuestion) else question

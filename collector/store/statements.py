@@ -11,7 +11,7 @@ from sqlalchemy.dialects.sqlite import insert  # postgresql.insert has the same 
 from collector.store.judge_tables import batch_items
 from collector.store.rows import NOT_APPLICABLE
 from collector.store.schema import outbox, questions, sessions, verdicts
-from collector.store.store import Held, SessionFilter
+from collector.store.store import Held, Hold, OfModel, SessionFilter
 from judge.verdict import SessionRef
 
 _Row = dict[str, Any]
@@ -79,25 +79,55 @@ def _add_verdicts(
         connection.execute(insert(outbox).from_select(columns, queued_rows).on_conflict_do_nothing())
 
 
-def waiting(but_not: Collection[str]) -> Select[tuple[str, int, int]]:
-    """record, asked and next_ns of questions that may be taken up."""
-    on_its_way = exists().where(batch_items.c.question == questions.c.number)
-    columns = select(questions.c.record, questions.c.asked, questions.c.next_ns)
-    return columns.where(not_(on_its_way), questions.c.id.not_in(but_not))
+def stored_questions() -> Select[Any]:
+    """id, record, asked and next_ns of open questions."""
+    return select(questions.c.id, questions.c.record, questions.c.asked, questions.c.next_ns)
 
 
-def due(now_ns: int, limit: int, held: Sequence[Held], but_not: Collection[str]) -> Select[tuple[str, int, int]]:
-    return (
-        waiting(but_not)
-        .where(questions.c.next_ns <= now_ns, *(not_(_is_held(hold)) for hold in held))
-        .order_by(questions.c.high_risk.desc(), questions.c.created_ns, questions.c.number)
-        .limit(limit)
-    )
+def old(before_ns: int, limit: int, but_not: Collection[str], *, in_batches: bool) -> Select[Any]:
+    free = [] if in_batches else [_in_no_batch()]
+    before = stored_questions().where(questions.c.created_ns < before_ns, questions.c.id.not_in(but_not), *free)
+    return before.order_by(questions.c.created_ns, questions.c.number).limit(limit)
 
 
-def _is_held(hold: Held) -> ColumnElement[bool]:
-    ours = true() if hold.evaluator is None else questions.c.evaluator == hold.evaluator
-    return ours if hold.high_risk else ours & not_(questions.c.high_risk)
+def due(
+    now_ns: int, limit: int, held: Collection[Hold], but_not: Collection[str], only: Collection[OfModel]
+) -> Select[Any]:
+    chosen = [or_(*(_matches(one) for one in only))] if only else []
+    priority = (questions.c.high_risk.desc(), questions.c.created_ns, questions.c.number)
+    return stored_questions().where(*_due(now_ns, held, but_not), *chosen).order_by(*priority).limit(limit)
+
+
+def due_for_batch(now_ns: int, limit: int, held: Collection[Hold], but_not: Collection[str]) -> Select[tuple[str, int]]:
+    """id and created_ns."""
+    ordinary = questions.c.high_risk.is_(False)
+    columns = select(questions.c.id, questions.c.created_ns)
+    by_age = columns.where(ordinary, *_due(now_ns, held, but_not)).order_by(questions.c.created_ns, questions.c.number)
+    return by_age.limit(limit)
+
+
+def _due(now_ns: int, held: Collection[Hold], but_not: Collection[str]) -> Iterator[ColumnElement[bool]]:
+    yield _in_no_batch()
+    yield questions.c.id.not_in(but_not)
+    yield questions.c.next_ns <= now_ns
+    for hold in held:
+        yield not_(_matches(hold))
+
+
+def _in_no_batch() -> ColumnElement[bool]:
+    return not_(exists().where(batch_items.c.question == questions.c.number))
+
+
+def _matches(hold: Hold) -> ColumnElement[bool]:
+    """Never null: its negation is asked for too."""
+    match hold:
+        case OfModel(None):
+            return questions.c.model.is_(None)
+        case OfModel(model):
+            return questions.c.model.is_not(None) & (questions.c.model == model)
+        case Held(evaluator, high_risk):
+            ours = true() if evaluator is None else questions.c.evaluator == evaluator
+            return ours if high_risk else ours & not_(questions.c.high_risk)
 
 
 def queued(exporter: str, verdict_ids: Sequence[str]) -> ColumnElement[bool]:

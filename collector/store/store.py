@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from collector.store.labels import Labels
 from collector.store.ledger import Ledger
@@ -50,12 +50,41 @@ class PendingQuestion:
 
 
 @dataclass(frozen=True, slots=True)
+class UnreadableQuestion:
+    """A stored question whose record was damaged, or written in a form of another version. `draft` is its
+    verdict-to-be, None where that cannot be read either."""
+
+    id: str
+    draft: Judged | None
+
+
+@dataclass(frozen=True, slots=True)
+class DueQuestion:
+    """That a question is due, without its record, which holds a whole session's."""
+
+    id: str
+    created_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class Held:
     """Questions not to be asked just now: those of one evaluator (None: of all), and with `high_risk` those of high
     risk too."""
 
     evaluator: str | None
     high_risk: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OfModel:
+    """Questions that bring this model of their own; None: those that bring none."""
+
+    model: str | None
+
+
+Hold: TypeAlias = Held | OfModel
+StoredQuestion: TypeAlias = PendingQuestion | UnreadableQuestion
+"""Whoever reads one must end it if it cannot be read: it would stand in the way of those behind it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,17 +195,36 @@ class Store(Protocol):
     async def postpone_question(self, question_id: str, asked: int, next_ns: int) -> None:
         """Ask again at `next_ns`."""
 
+    async def remove_question(self, question_id: str) -> bool:
+        """Delete a question that can have no verdict. False when it is gone already."""
+
     async def due_questions(
-        self, now_ns: int, limit: int, *, held: Sequence[Held] = (), but_not: Collection[str] = ()
-    ) -> list[PendingQuestion]:
+        self,
+        now_ns: int,
+        limit: int,
+        *,
+        held: Collection[Hold] = (),
+        but_not: Collection[str] = (),
+        only: Collection[OfModel] = (),
+    ) -> list[StoredQuestion]:
         """Questions whose time has come: high risk first, then oldest. Without those that are held, have one of the
-        ids in `but_not`, or are in a batch on its way."""
+        ids in `but_not`, or are in a batch on its way. With `only`, no others."""
 
-    async def old_questions(self, before_ns: int, limit: int, but_not: Collection[str] = ()) -> list[PendingQuestion]:
+    async def due_for_batch(
+        self, now_ns: int, limit: int, *, held: Collection[Hold] = (), but_not: Collection[str] = ()
+    ) -> list[DueQuestion]:
+        """The same without those of high risk, oldest first, and without their records."""
+
+    async def old_questions(
+        self, before_ns: int, limit: int, but_not: Collection[str] = (), *, in_batches: bool = False
+    ) -> list[StoredQuestion]:
         """Questions that came before this moment, oldest first, whether due or not; others are left out as by
-        `due_questions`."""
+        `due_questions`, those in a batch unless `in_batches`."""
 
-    async def questions_by_id(self, ids: Collection[str]) -> list[PendingQuestion]:
+    async def oldest_question_ns(self) -> int | None:
+        """When the oldest open question came; None without any."""
+
+    async def questions_by_id(self, ids: Collection[str]) -> list[StoredQuestion]:
         """Those of them that are open, in any order and in a batch or not."""
 
     async def pending_questions(self) -> int: ...

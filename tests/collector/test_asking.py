@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -244,6 +245,98 @@ async def test_a_refused_key_stops_asking_at_once_and_questions_wait_for_a_perso
     desk.clock.advance(60)
     await desk.rounds()
     assert await desk.store.pending_questions() == 0
+
+
+@pytest.mark.parametrize("trouble", [down, no_key])
+async def test_a_question_the_judge_cannot_bear_does_not_keep_it_out_of_use(
+    desk_of: Making, trouble: Callable[[Question], Answer | Exception]
+) -> None:
+    desk = desk_of(ScriptedJudge(trouble), concurrency=1)
+    await desk.add(ask("bad"), *(ask(f"q{number}", created_ns=NOW_NS + 1 + number) for number in range(4)))
+    await desk.rounds()
+    assert desk.metric("judge_circuit_open") == 1
+    desk.judge.says = lambda question: trouble(question) if question.subject.ref == "bad" else yes(question)
+    for _ in range(4):
+        desk.clock.advance(120)
+        await desk.rounds()
+    answered = {ref for ref in refs(desk.judge) if ref != "bad"}
+    assert answered == {"q0", "q1", "q2", "q3"}
+    assert await desk.store.pending_questions() == 1, "and the bad one still waits"
+
+
+async def test_questions_take_turns_to_try_and_start_over_when_all_have(desk_of: Making) -> None:
+    desk = desk_of(ScriptedJudge(no_key), concurrency=1)
+    await desk.add(*(ask(f"q{number}", created_ns=NOW_NS + number) for number in range(3)))
+    for _ in range(7):
+        await desk.rounds()
+        desk.clock.advance(60)
+    assert refs(desk.judge) == ["q0", "q1", "q2", "q0", "q1", "q2", "q0"]
+
+
+def _no_model(question: Question) -> Answer | Exception:
+    if question.model != "gone":
+        return yes(question)
+    return JudgeMisconfigured("judge_not_authorised", "403 no permission", "model")
+
+
+async def test_a_refused_model_stops_its_own_questions_only_until_one_of_them_is_answered(desk_of: Making) -> None:
+    desk = desk_of(ScriptedJudge(_no_model), concurrency=1)
+    gone = [ask(f"gone{number}", evaluator="dear", model="gone", created_ns=NOW_NS + number) for number in range(3)]
+    await desk.add(*gone, *(ask(f"q{number}", created_ns=NOW_NS + 9) for number in range(4)))
+    await desk.rounds()
+    assert refs(desk.judge) == ["gone0", "q0", "q1", "q2", "q3"]
+    assert desk.asking.problem() == "judge_not_authorised: gone: 403 no permission"
+    assert (desk.metric("judge_models_refused"), desk.metric("judge_circuit_open")) == (1, 0)
+    desk.clock.advance(5)
+    await desk.rounds()
+    assert refs(desk.judge)[5:] == ["gone1"], "another one tries"
+    desk.judge.says = yes
+    desk.clock.advance(60)
+    await desk.rounds()
+    assert await desk.store.pending_questions() == 0
+    assert desk.asking.problem() is None
+
+
+async def test_questions_that_bring_no_model_wait_when_the_usual_one_is_refused(desk_of: Making) -> None:
+    refused = JudgeMisconfigured("judge_request_rejected", "404 no such model", "model")
+    desk = desk_of(ScriptedJudge(lambda question: yes(question) if question.model == "other" else refused))
+    await desk.add(ask("usual"), ask("other", model="other"))
+    await desk.rounds()
+    desk.clock.advance(1)
+    await desk.add(ask("later", "s-2"), session="s-2")
+    await desk.rounds()
+    assert sorted(refs(desk.judge)) == ["other", "usual"]
+
+
+async def test_a_question_that_alone_is_refused_is_given_up_and_its_model_goes_on(desk_of: Making) -> None:
+    refused = JudgeMisconfigured("judge_not_authorised", "403 by a proxy that read the text", "model")
+    desk = desk_of(
+        ScriptedJudge(lambda question: refused if question.subject.ref == "bad" else yes(question)),
+        terms=Terms(RetryPolicy(max_attempts=3)),
+        concurrency=1,
+    )
+    bad = ask("bad")
+    await desk.add(bad, *(ask(f"q{number}", created_ns=NOW_NS + 1) for number in range(6)))
+    for _ in range(12):
+        await desk.rounds()
+        desk.clock.advance(60)
+    judged = await desk.verdict(bad)
+    assert judged
+    assert judged.verdict.outcome == NotJudged("judge_not_authorised", "403 by a proxy that read the text")
+    assert refs(desk.judge).count("bad") == 4, "the first refusal may have been the model's"
+    assert await desk.store.pending_questions() == 0
+
+
+async def test_a_question_whose_model_stays_refused_says_so_when_its_time_is_over(desk_of: Making) -> None:
+    desk = desk_of(ScriptedJudge(_no_model), terms=Terms(max_wait_s=3_600))
+    question = ask("a", model="gone")
+    await desk.add(question)
+    for _ in range(62):
+        await desk.rounds()
+        desk.clock.advance(60)
+    judged = await desk.verdict(question)
+    assert judged
+    assert judged.verdict.outcome == NotJudged("judge_not_authorised", "waited 1.0 h; gone: 403 no permission")
 
 
 @pytest.mark.parametrize(("says", "reason"), [(down, "judge_unavailable"), (no_key, "judge_not_authorised")])
@@ -522,3 +615,69 @@ async def test_with_the_store_away_nothing_is_asked_over_and_over(desk_of: Makin
     for _ in range(5):
         await desk.round()
     assert desk.judge.asked == []
+
+
+# -- damaged rows -----------------------------------------------------------------------------------------------------
+
+
+def _damage(path: Path, record: str, like: str = "%") -> None:
+    """Write this in place of the records of questions."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"UPDATE questions SET record = {record} WHERE record LIKE ?", (like,))
+        connection.commit()
+
+
+async def test_damaged_questions_do_not_fill_the_window_before_those_behind_them(
+    desk_of: Making, tmp_path: Path
+) -> None:
+    desk = desk_of(concurrency=2)
+    await desk.add(*(ask(f"bad{number}") for number in range(50)))
+    _damage(tmp_path / "verdicts.db", "'{'")
+    await desk.add(ask("good", "s-2", created_ns=NOW_NS + 1), session="s-2")
+    for _ in range(30):
+        await desk.rounds()
+    assert refs(desk.judge) == ["good"]
+    assert await desk.store.pending_questions() == 0
+    assert desk.metric("questions_unreadable_total", outcome="removed") == 50
+
+
+async def test_a_damaged_question_of_which_it_is_known_what_it_was_about_is_not_judged(
+    desk_of: Making, tmp_path: Path
+) -> None:
+    desk = desk_of()
+    question = ask("a")
+    await desk.add(question)
+    _damage(tmp_path / "verdicts.db", "json_remove(record, '$.question.scale')")
+    await desk.rounds()
+    judged = await desk.verdict(question)
+    assert judged
+    assert isinstance(judged.verdict.outcome, NotJudged)
+    assert judged.verdict.outcome.reason == "question_unreadable"
+    assert desk.metric("questions_unreadable_total", outcome="not_judged") == 1
+    assert (desk.told, await desk.store.outbox_size("otlp")) == (1, 1)
+
+
+async def test_damaged_questions_that_are_held_back_end_when_their_time_is_over(
+    desk_of: Making, tmp_path: Path
+) -> None:
+    desk = desk_of(ScriptedJudge(no_key), terms=Terms(max_wait_s=3_600), concurrency=1)
+    await desk.add(ask("a"), ask("bad", created_ns=NOW_NS + 1))
+    _damage(tmp_path / "verdicts.db", "'[]'", like="%About s-1 bad%")
+    desk.clock.advance(3_700)
+    await desk.round()
+    assert await desk.store.pending_questions() == 0
+
+
+async def test_a_damaged_vote_is_asked_again(desk_of: Making, tmp_path: Path) -> None:
+    desk = desk_of(concurrency=1)
+    question = ask("a", votes=3)
+    await desk.add(question)
+    await desk.round()
+    with closing(sqlite3.connect(tmp_path / "verdicts.db")) as connection:
+        connection.execute("UPDATE votes SET record = '{'")
+        connection.commit()
+    await desk.rounds()
+    judged = await desk.verdict(question)
+    assert judged
+    assert judged.verdict.agreement == 1.0
+    assert len(desk.judge.asked) == 4

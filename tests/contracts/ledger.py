@@ -116,6 +116,7 @@ class LedgerContract:
         other = pending(ref="other").id
         assert [one.id for one in await store.due_questions(NOW_NS, 10)] == [other]
         assert [one.id for one in await store.old_questions(NOW_NS + 1, 10)] == [other]
+        assert len(await store.old_questions(NOW_NS + 1, 10, in_batches=True)) == 2
         await ledger.keep_vote(pending().id, 0, YES, None, key=None, now_ns=NOW_NS)
         assert await ledger.batch_items("batch-1") == items[1:]
         assert [one.id for one in await store.due_questions(NOW_NS, 10)] == [other]

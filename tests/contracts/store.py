@@ -10,7 +10,7 @@ from typing import TypeAlias
 import pytest
 import pytest_asyncio
 
-from collector.store.store import Closing, Held, SessionFilter, Store
+from collector.store.store import Closing, DueQuestion, Held, OfModel, SessionFilter, Store
 from extractors.anchors import Anchor
 from extractors.trajectory import CallOutcome, ToolCall
 from judge.verdict import NotApplicable, NotJudged, Outcome, Score, SessionRef
@@ -114,6 +114,39 @@ class StoreContract:
             assert await store.due_questions(NOW_NS, 10, held=[Held(evaluator, high_risk=False)]) == [risky]
         assert await store.due_questions(NOW_NS, 10, held=[Held("another", high_risk=True)]) == [risky, plain]
         assert await store.due_questions(NOW_NS, 1, but_not=[risky.id]) == [plain]
+
+    async def test_questions_are_held_and_chosen_by_the_model_they_bring(self, store: Store) -> None:
+        usual, dear = pending(ref="usual"), pending(ref="dear")
+        dear = replace(dear, question=replace(dear.question, model="model-b"))
+        await store.finish(closed(), [], [usual, dear], [])
+        for one, of_its_model in ((usual, OfModel(None)), (dear, OfModel("model-b"))):
+            assert await store.due_questions(NOW_NS, 10, only=[of_its_model]) == [one]
+            (other,) = await store.due_questions(NOW_NS, 10, held=[of_its_model])
+            assert other != one
+        assert await store.due_questions(NOW_NS, 10, held=[OfModel("model-c")]) == [usual, dear]
+        assert await store.due_questions(NOW_NS, 10, only=[OfModel("model-b"), OfModel(None)]) == [usual, dear]
+
+    async def test_what_waits_for_a_batch_is_told_without_its_record_and_without_high_risk(self, store: Store) -> None:
+        young, old = pending(ref="young", created_ns=NOW_NS + 9), pending(ref="old", created_ns=NOW_NS)
+        risky = [pending(ref=f"risky{number}", high_risk=True) for number in range(5)]
+        await store.finish(closed(), [], [young, old, *risky], [])
+        await store.postpone_question(young.id, 1, NOW_NS + 1)
+        assert await store.due_for_batch(NOW_NS, 3) == [DueQuestion(old.id, NOW_NS)]
+        assert await store.due_for_batch(NOW_NS + 1, 3) == [
+            DueQuestion(old.id, NOW_NS),
+            DueQuestion(young.id, NOW_NS + 9),
+        ]
+        assert await store.due_for_batch(NOW_NS + 1, 1, but_not=[old.id]) == [DueQuestion(young.id, NOW_NS + 9)]
+        assert await store.due_for_batch(NOW_NS + 1, 3, held=[OfModel(None)]) == []
+
+    async def test_a_question_that_can_have_no_verdict_is_removed(self, store: Store) -> None:
+        await store.finish(closed(), [], [pending(), pending(ref="other", created_ns=NOW_NS + 5)], [])
+        assert await store.oldest_question_ns() == NOW_NS
+        assert await store.remove_question(pending().id)
+        assert not await store.remove_question(pending().id)
+        assert await store.oldest_question_ns() == NOW_NS + 5
+        await store.remove_question(pending(ref="other").id)
+        assert (await store.pending_questions(), await store.oldest_question_ns()) == (0, None)
 
     async def test_old_questions_are_found_whether_due_or_not(self, store: Store) -> None:
         old, older = pending(ref="old", created_ns=NOW_NS - 1), pending(ref="older", created_ns=NOW_NS - 2)

@@ -23,7 +23,7 @@ def down(_: Question) -> Outcome:
 
 
 def no_key(_: Question) -> Outcome:
-    return JudgeMisconfigured("judge_not_authorised", "401 invalid key")
+    return JudgeMisconfigured("judge_not_authorised", "401 invalid key", "account")
 
 
 class ScriptedJudge:

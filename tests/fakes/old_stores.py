@@ -32,7 +32,8 @@ def make_of_the_first_version(path: Path) -> None:
     with closing(sqlite3.connect(path)) as connection:
         for table in _TABLES:
             connection.execute(f"DROP TABLE {table}")
-        connection.execute("ALTER TABLE questions DROP COLUMN evaluator")
+        for column in ("evaluator", "model"):
+            connection.execute(f"ALTER TABLE questions DROP COLUMN {column}")
         for column in _VERDICT_COLUMNS:
             connection.execute(f"ALTER TABLE verdicts DROP COLUMN {column}")
         connection.execute("UPDATE schema_version SET version = 1")

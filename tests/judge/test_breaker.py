@@ -9,7 +9,7 @@ from judge.errors import JudgeMisconfigured, JudgeUnavailable
 
 SECOND = 1_000_000_000
 DOWN = JudgeUnavailable("judge_unavailable", "529 overloaded")
-NO_KEY = JudgeMisconfigured("judge_not_authorised", "401 invalid key")
+NO_KEY = JudgeMisconfigured("judge_not_authorised", "401 invalid key", "account")
 
 
 @pytest.fixture

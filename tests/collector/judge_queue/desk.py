@@ -9,16 +9,20 @@ from pathlib import Path
 from random import Random
 
 from collector.asking import Asking
-from collector.judge_queue.batching import Batching, BatchRules
+from collector.judge_queue.batch_collecting import BatchCollecting
+from collector.judge_queue.batch_judge import BatchRules
+from collector.judge_queue.batch_sending import BatchSending
+from collector.judge_queue.batching import Batching
 from collector.judge_queue.gate import Gate
 from collector.judge_queue.keeping import Keeping
 from collector.judge_queue.preparing import Preparing
+from collector.judge_queue.settling import Settling
 from collector.judge_queue.terms import Terms
 from collector.judge_queue.turns import Turns
 from collector.metrics import Metrics
 from collector.store.sqlite import SqliteStore
 from collector.store.store import PendingQuestion
-from judge.breaker import Circuit, CircuitPolicy
+from judge.breaker import CircuitPolicy
 from judge.concurrency import Concurrency, Pace
 from judge.prices import ModelPrice
 from judge.verdict import Judged
@@ -61,38 +65,33 @@ class Desk:
         self.told = 0
         terms = terms or Terms(price_of=price_of)
         self.gate = Gate(
-            Circuit(CircuitPolicy(failures=3, first_s=5, max_s=60)),
+            CircuitPolicy(failures=3, first_s=5, max_s=60),
             Concurrency(concurrency),
             Pace(per_minute),
             self.metrics.judge,
+            default_model=judge.model,
         )
-        keeping = Keeping(
-            self.store,
-            self.gate,
-            terms,
-            self.clock,
-            self.metrics,
-            exporters=["otlp"],
-            on_verdict=self._tell,
-            jitter=Random(0),
-            rest=rest,
-        )
+        settling = Settling(self.store, self.clock, self.metrics, exporters=["otlp"], on_verdict=self._tell)
+        keeping = Keeping(self.store, self.gate, settling, terms, self.clock, self.metrics, jitter=Random(0), rest=rest)
         preparing = Preparing(terms, judge.model)
-        turns = Turns(judge, self.gate, keeping, preparing, self.clock, self.metrics)
+        turns = Turns(judge, self.gate, keeping, settling, preparing, self.clock, self.metrics)
         self.asking = Asking(
-            self.store, turns, self.gate, keeping, terms, self.clock, self.metrics, only_high_risk=batches is not None
+            self.store, turns, self.gate, settling, terms, self.clock, self.metrics, only_high_risk=batches is not None
         )
-        self.batching = Batching(
+        service, rules = batches or ScriptedBatches(), batch_rules or BatchRules()
+        sending = BatchSending(
             self.store,
-            batches or ScriptedBatches(),
+            service,
             self.gate,
             keeping,
+            settling,
             preparing,
-            batch_rules or BatchRules(),
+            rules,
             self.clock,
-            self.metrics,
             lambda: self.asking.in_flight,
         )
+        collecting = BatchCollecting(self.store, service, self.gate, keeping, settling, self.clock, self.metrics)
+        self.batching = Batching(self.store.ledger, sending, collecting, rules, self.metrics)
 
     def _tell(self) -> None:
         self.told += 1
@@ -140,6 +139,7 @@ def ask(
     high_risk: bool = False,
     created_ns: int = NOW_NS,
     evaluator: str | None = None,
+    model: str | None = None,
     prefix: str | None = None,
     text: str | None = None,
 ) -> PendingQuestion:
@@ -148,7 +148,8 @@ def ask(
     prompt = replace(one.question.prompt, question=text or f"About {session} {ref}?")
     if prefix is not None:
         prompt = replace(prompt, prefix=prefix)
-    question = replace(one.question, prompt=prompt, votes=votes, evaluator=evaluator or one.question.evaluator)
+    evaluator = evaluator or one.question.evaluator
+    question = replace(one.question, prompt=prompt, votes=votes, evaluator=evaluator, model=model)
     return replace(one, question=question)
 
 

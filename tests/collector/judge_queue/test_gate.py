@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from collector.judge_queue.gate import Gate, Waiting
+from collector.judge_queue.gate import MESSAGE_BATCHES, Gate, Waiting
 from collector.metrics import Metrics
-from collector.store.store import Held
-from judge.breaker import Circuit, CircuitPolicy
+from collector.store.store import Held, OfModel
+from judge.breaker import CircuitPolicy
 from judge.budget import Limit, Refusal
 from judge.concurrency import Concurrency, Pace
-from judge.errors import JudgeUnavailable
+from judge.errors import JudgeMisconfigured, JudgeUnavailable
 
 DOWN = JudgeUnavailable("judge_unavailable", "529")
 SECOND = 1_000_000_000
@@ -18,7 +18,8 @@ SECOND = 1_000_000_000
 
 @pytest.fixture
 def gate() -> Gate:
-    return Gate(Circuit(CircuitPolicy(failures=1, first_s=5)), Concurrency(4), Pace(120), Metrics().judge)
+    policy = CircuitPolicy(failures=1, first_s=5)
+    return Gate(policy, Concurrency(4), Pace(120), Metrics().judge, default_model="usual")
 
 
 def _refusal(evaluator: str | None = None) -> Refusal:
@@ -32,18 +33,18 @@ def test_the_narrowest_bound_decides(gate: Gate) -> None:
 
 
 def test_an_open_circuit_lets_nothing_through_then_one(gate: Gate) -> None:
-    call = gate.begins(0)
+    call = gate.begins(0, "usual", ["q"])
     assert call
     assert gate.failed(call, DOWN, 0)
     assert gate.room(SECOND, 0) == 0
-    assert gate.begins(SECOND) is None
+    assert gate.begins(SECOND, "usual", ["q"]) is None
     assert gate.waiting(SECOND) == Waiting("judge_unavailable", "529")
     assert gate.room(5 * SECOND, 0) == 1
-    probe = gate.begins(5 * SECOND)
+    probe = gate.begins(5 * SECOND, "usual", ["q"])
     assert probe
     assert probe.probe
     assert gate.room(5 * SECOND, 1) == 0
-    gate.answered(5 * SECOND)
+    gate.answered(probe, 5 * SECOND)
     assert gate.waiting(5 * SECOND) is None
 
 
@@ -66,3 +67,29 @@ def test_money_that_comes_back_lifts_the_hold(gate: Gate) -> None:
     gate.hold(_refusal(), high_risk=True)
     gate.spent_less()
     assert gate.held(0) == []
+
+
+def test_a_refused_model_holds_its_own_questions_and_those_without_one_if_it_is_the_usual(gate: Gate) -> None:
+    refused = JudgeMisconfigured("judge_not_authorised", "403", "model")
+    for model in ("dear", "usual"):
+        call = gate.begins(0, model, ["q"])
+        assert call
+        assert not gate.failed(call, refused, 0)
+    assert gate.refused() == [OfModel("dear"), OfModel("usual"), OfModel(None)]
+    assert gate.room(SECOND, 0) > 0
+    assert gate.begins(SECOND, "dear", ["r"]) is None
+    assert gate.waiting(SECOND, "any") == Waiting("judge_not_authorised", "usual: 403")
+    assert gate.waiting(SECOND, "any", model="dear") == Waiting("judge_not_authorised", "dear: 403")
+    assert gate.waiting(SECOND, "any", model="cheap") is None
+    assert gate.to_try(5 * SECOND) == ["dear", "usual"]
+
+
+def test_batches_that_are_not_taken_are_no_reason_for_questions_of_high_risk(gate: Gate) -> None:
+    call = gate.begins(0, MESSAGE_BATCHES, ["q"])
+    assert call
+    gate.failed(call, JudgeMisconfigured("judge_request_rejected", "404", "model"), 0)
+    assert gate.begins(0, MESSAGE_BATCHES, ["q"]) is None
+    assert gate.waiting(0, "any") == Waiting("judge_request_rejected", "message batches: 404")
+    assert gate.waiting(0, "any", high_risk=True) is None
+    assert gate.to_try(5 * SECOND) == [], "no single question can try"
+    assert gate.begins(5 * SECOND, MESSAGE_BATCHES, ["q"])

@@ -10,12 +10,13 @@ import pytest
 
 from collector.judge_building import AskingParts, build_asking, build_judge
 from collector.judge_config import JudgeSettings
+from collector.judge_queue.batching import Batching
 from collector.metrics import Metrics
 from collector.store.sqlite import SqliteStore
 from judge.clients.anthropic import AnthropicJudge
-from judge.verdict import NotJudged, Score
+from judge.verdict import Score
 from tests.collector.judge_queue.desk import ask
-from tests.fakes.anthropic_stub import API_KEY, AnthropicStub, fails, now_and_then, rate_limited, says
+from tests.fakes.anthropic_stub import API_KEY, AnthropicStub, Reply, Request, fails, now_and_then, rate_limited, says
 from tests.fakes.clock import FakeClock
 from tests.fakes.verdicts import NOW_NS, closed
 
@@ -152,7 +153,7 @@ async def test_a_batch_goes_out_and_comes_back_for_half_the_price(
     batches = {"enabled": True, "max_questions": 3}
     place = _place(places, tmp_path, stub, batches=batches, prices=PRICES)
     batching = place.parts.batching
-    assert batching
+    assert isinstance(batching, Batching)
     questions = [ask(f"q{number}") for number in range(3)]
     await place.store.finish(closed(), [], questions, [])
     await place.rounds()
@@ -171,14 +172,52 @@ async def test_a_batch_goes_out_and_comes_back_for_half_the_price(
     assert cost == pytest.approx(dear / 2 / 1e6)
 
 
-async def test_a_model_that_does_not_exist_is_told_and_not_asked_for_ever(
+async def test_a_batch_of_an_earlier_configuration_is_collected_though_batches_are_switched_off(
     places: list[Place], tmp_path: Path, stub: AnthropicStub
 ) -> None:
-    stub.default = fails(404, "not_found_error", "model: no-such-model")
+    before = _place(places, tmp_path, stub, batches={"enabled": True, "max_questions": 3})
+    assert isinstance(before.parts.batching, Batching)
+    await before.store.finish(closed(), [], [ask(f"q{number}") for number in range(3)], [])
+    await before.parts.batching.look()
+    stub.end_batches()
+    after = _place(places, tmp_path, stub)
+    await after.rounds()
+    assert stub.requests[1:] == [], "they are not asked a second time"
+    await asyncio.wait_for(after.parts.batching.run(), 30)
+    assert {type(one.verdict.outcome) for one in await after.store.verdicts(closed().ref)} == {Score}
+
+
+async def test_a_batch_of_another_provider_is_let_go_and_its_questions_are_asked(
+    places: list[Place], tmp_path: Path, stub: AnthropicStub
+) -> None:
+    before = _place(places, tmp_path, stub, batches={"enabled": True, "max_questions": 1})
+    assert isinstance(before.parts.batching, Batching)
+    await before.store.finish(closed(), [], [ask("a")], [])
+    await before.parts.batching.look()
+    after = _place(places, tmp_path, stub, provider="bedrock", bedrock={"region": "eu-central-1", "api_key": API_KEY})
+    await asyncio.wait_for(after.parts.batching.run(), 30)
+    await after.rounds()
+    assert {type(one.verdict.outcome) for one in await after.store.verdicts(closed().ref)} == {Score}
+
+
+async def test_a_model_that_does_not_exist_is_told_and_its_questions_wait_for_a_person(
+    places: list[Place], tmp_path: Path, stub: AnthropicStub
+) -> None:
+    def behave(request: Request) -> Reply:
+        known = request.body["model"] != "no-such-model"
+        return says()(request) if known else fails(404, "not_found_error", "model: no-such-model")(request)
+
+    stub.default = behave
     place = _place(places, tmp_path, stub)
-    await place.store.finish(closed(), [], [ask("a")], [])
+    wrong = [ask(f"wrong{number}", model="no-such-model") for number in range(5)]
+    await place.store.finish(closed(), [], [*wrong, *(ask(f"right{number}") for number in range(5))], [])
     await place.rounds()
-    (judged,) = await place.store.verdicts(closed().ref)
-    assert isinstance(judged.verdict.outcome, NotJudged)
-    assert judged.verdict.outcome.reason == "judge_request_rejected"
-    assert len(stub.requests) == 1
+    outcomes = [one.verdict.outcome for one in await place.store.verdicts(closed().ref)]
+    assert [type(one) for one in outcomes].count(Score) == 5, "whoever has another model is answered"
+    assert await place.store.pending_questions() == 5
+    asked = [request.body["model"] for request in stub.requests]
+    assert asked.count("no-such-model") <= 4, "those that were on their way together, and no more"
+    problem = place.parts.asking.problem()
+    assert problem is not None
+    assert problem.startswith("judge_request_rejected: no-such-model: 404 not_found_error")
+    assert (place.metric("judge_models_refused"), place.metric("judge_circuit_open")) == (1, 0)

@@ -20,8 +20,8 @@ from sqlalchemy import event
 from collector.errors import StoreOutdated, StoreUnavailable
 from collector.store.schema import SCHEMA_VERSION
 from collector.store.sqlite import SqliteStore
-from collector.store.store import Held, SessionFilter, Store
-from judge.verdict import Score
+from collector.store.store import Held, OfModel, SessionFilter, Store, UnreadableQuestion
+from judge.verdict import Judged, Score
 from tests.contracts.labels import LabelContract
 from tests.contracts.store import Opener, StoreContract
 from tests.fakes.old_stores import make_of_the_first_version
@@ -322,14 +322,54 @@ def _no_file_may_grow() -> Iterator[None]:
 
 async def test_a_damaged_record_is_passed_over_and_leaves_the_outbox(tmp_path: Path) -> None:
     store = SqliteStore.open(tmp_path / "verdicts.sqlite3")
-    await store.finish(closed(), [judged(), judged(evaluator="budgets")], [pending()], ["otlp"])
+    await store.finish(closed(), [judged(), judged(evaluator="budgets")], [], ["otlp"])
     with sqlite3.connect(tmp_path / "verdicts.sqlite3") as connection:
         connection.execute("UPDATE verdicts SET record = '{' WHERE evaluator = 'budgets'")
-        connection.execute("UPDATE questions SET record = '[]'")
     assert [item.judged for item in await store.due_exports("otlp", NOW_NS, 10)] == [judged()]
     assert await store.outbox_size("otlp") == 1
-    assert await store.due_questions(NOW_NS, 10) == []
     await store.close()
+
+
+@pytest.mark.parametrize(
+    ("damage", "draft"),
+    [
+        ("'{'", None),
+        ("'[]'", None),
+        ("'null'", None),
+        ("replace(hex(zeroblob(200000)), '00', '[')", None),
+        ("json_remove(record, '$.draft')", None),
+        ("json_set(record, '$.draft.id', 'another')", None),
+        ("json_remove(record, '$.question.prompt')", pending().draft),
+    ],
+)
+async def test_a_damaged_question_is_told_with_what_is_left_of_it(
+    path: Path, store: SqliteStore, damage: str, draft: Judged | None
+) -> None:
+    question = pending()
+    await store.finish(closed(), [judged()], [question], [])
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"UPDATE questions SET record = {damage}")
+        connection.commit()
+    left = [UnreadableQuestion(question.id, draft)]
+    assert await store.due_questions(NOW_NS, 10) == left
+    assert await store.old_questions(NOW_NS + 1, 10) == left
+    assert await store.questions_by_id([question.id]) == left
+    assert await store.verdicts(closed().ref) == [judged(), *([draft] if draft else [])]
+
+
+async def test_a_damaged_question_does_not_keep_an_older_file_from_being_brought_up_to_date(
+    path: Path, store: SqliteStore
+) -> None:
+    await store.finish(closed(), [], [pending(), pending(ref="whole")], [])
+    await store.close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("ALTER TABLE questions DROP COLUMN model")
+        connection.execute("UPDATE questions SET record = '{' WHERE id = ?", (pending().id,))
+        connection.execute("UPDATE schema_version SET version = 4")
+        connection.commit()
+    again = SqliteStore.open(path)
+    assert len(await again.due_questions(NOW_NS, 10, only=[OfModel(None)])) == 2
+    await again.close()
 
 
 async def test_a_damaged_verdict_does_not_keep_its_session_from_being_settled(tmp_path: Path) -> None:
