@@ -84,6 +84,12 @@ class Server:
         resident = sum(each.rss for each in used)
         return Memory(resident, resident - sum(getattr(each, "shared", 0) for each in used))
 
+    def signal(self, number: int) -> None:
+        """Send the server's own process a signal, and wait for its end where that ends it."""
+        if self._process is not None:
+            self._process.send_signal(number)
+            self._process.wait(STOP_S)
+
     def failure(self, what: str) -> str:
         tail = self._log.read_text(errors="replace")[-2_000:]
         return f"{' '.join(self._command)} {what}; the end of its log:\n{tail}"
