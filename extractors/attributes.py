@@ -92,6 +92,8 @@ def texts(attributes: Attributes, key: str) -> tuple[str, ...] | None:
 def integer(attributes: Attributes, key: str) -> int | None:
     """An int, a float without a fraction, or decimal digits as text (some harnesses write numbers as strings)."""
     value = attributes.get(key)
+    if value is None or type(value) is int:
+        return value  # nearly always
     match value:
         case bool():
             return None

@@ -149,9 +149,10 @@ def parts_of(content: Value) -> list[Part]:
     if isinstance(content, str):
         encoded = _encoded_parts(content)
         return [content] if encoded is None else encoded
-    if as_mapping(content) is not None:
-        content = [content]
-    return [found for block in as_list(content) or () if (found := part(block)) is not None]
+    blocks = as_list(content)
+    if blocks is None:
+        blocks = () if as_mapping(content) is None else (content,)
+    return [found for block in blocks if (found := part(block)) is not None]
 
 
 def text_of(content: Value) -> str | None:

@@ -66,7 +66,7 @@ def reading(tool: str, arguments: Mapping[str, Value] | None, text: str | None =
     """
     if arguments is None:
         arguments = {} if text is None else _from_text(tool, text)
-    if not any("skill.md" in part.lower() for part in _texts(tuple(arguments.values()))):
+    if not any(map(_mentions_skill_file, arguments.values())):
         return None
     found = _by_file_tool(tool, arguments) or _by_shell(tool, arguments)
     return found if found is not None and found.skill_files else None
@@ -87,6 +87,12 @@ def shown_by_command(tool: str, arguments: Mapping[str, Value] | None) -> tuple[
         return ()
     found = _by_shell(tool, arguments)
     return found.shows if found is not None else ()
+
+
+def _mentions_skill_file(value: Value) -> bool:
+    if isinstance(value, str):  # nearly always
+        return "skill.md" in value.lower()
+    return any("skill.md" in part.lower() for part in _texts((value,)))
 
 
 def file_read(tool: str, arguments: Mapping[str, Value] | None) -> str | None:

@@ -160,7 +160,11 @@ def _finish_reasons(value: Value) -> Sequence[str]:
 
 
 def _first_integer(placed: Placed, *keys: str) -> int | None:
-    return next((found for key in keys if (found := at.integer(placed.attributes, key)) is not None), None)
+    for key in keys:  # a loop, as a generator costs more than it asks
+        found = at.integer(placed.attributes, key)
+        if found is not None:
+            return found
+    return None
 
 
 def _agent_ids(layout: Layout, calls: Iterable[ToolCall]) -> tuple[str, ...]:

@@ -130,8 +130,9 @@ def layout_of(session: Session) -> Layout:
     return layout
 
 
-def _time_order(placed: Placed) -> tuple[int, str, int]:
-    return placed.start_ns, placed.anchor.ref, placed.anchor.record or 0
+def _time_order(placed: Placed) -> tuple[int, str, str, str, int]:
+    anchor = placed.anchor
+    return placed.start_ns, anchor.signal, anchor.trace_id or "", anchor.span_id or "", anchor.record or 0
 
 
 def _passed_down(layout: Layout, met: _Met, above: _Inherited) -> _Inherited:
