@@ -17,8 +17,9 @@ from sqlalchemy import Connection, Engine, Select, delete, func, select, update
 from collector.concluding import NOTHING_FOLLOWS, Concluding
 from collector.errors import StoreUnavailable
 from collector.store import statements
+from collector.store.finishing import Fate, Finishing, Kept, finish_all, finishing
 from collector.store.records import CLOSED_SESSION, JUDGED, readable, stored_question
-from collector.store.rows import question_row, session_row, verdict_row
+from collector.store.rows import verdict_row
 from collector.store.schema import outbox, questions, schema_version, sessions, verdicts
 from collector.store.sql_baselines import SqlBaselines
 from collector.store.sql_labels import SqlLabels
@@ -93,14 +94,18 @@ class SqliteStore:
         questions: Sequence[PendingQuestion],
         exporters: Sequence[str],
     ) -> bool:
-        row = session_row(session)
         following = () if questions else tuple(self._concluding.follows(verdicts))
-        verdict_rows = [verdict_row(judged) for judged in (*verdicts, *following)]
-        question_rows = [question_row(question) for question in questions]
-        kept = await self._write(lambda to: statements.finish(to, row, verdict_rows, question_rows, exporters))
-        if kept:
+        (fate,) = await self.finish_all([finishing(session, (*verdicts, *following), questions)], exporters)
+        if isinstance(fate, Kept):
             self._concluding.told(following)
-        return kept
+        return isinstance(fate, Kept)
+
+    async def finish_all(self, closings: Sequence[Finishing], exporters: Sequence[str]) -> list[Fate]:
+        return await self._write(lambda to: finish_all(to, closings, exporters))
+
+    def conclude_by(self, concluding: Concluding) -> None:
+        """From now on, this follows from all verdicts of a closing."""
+        self._concluding = concluding
 
     async def settle(self, judged: Judged, exporters: Sequence[str]) -> bool:
         row = verdict_row(judged)

@@ -17,26 +17,6 @@ from judge.verdict import SessionRef
 _Row = dict[str, Any]
 
 
-def finish(
-    connection: Connection,
-    session: _Row,
-    verdict_rows: Sequence[_Row],
-    question_rows: Sequence[_Row],
-    exporters: Sequence[str],
-) -> bool:
-    """False, and nothing written, when this closing is there already."""
-    number = connection.scalar(
-        insert(sessions).values(session).on_conflict_do_nothing().returning(sessions.c.number),
-    )
-    if number is None:
-        return False
-    _add_verdicts(connection, number, verdict_rows, session["closed_ns"], exporters)
-    if question_rows:
-        rows = [{**row, "session": number} for row in question_rows]
-        connection.execute(insert(questions).on_conflict_do_nothing(), rows)
-    return True
-
-
 def settle(
     connection: Connection,
     verdict: _Row,

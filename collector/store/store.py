@@ -18,6 +18,7 @@ from judge.verdict import Judged, SessionRef
 
 if TYPE_CHECKING:  # it is made of the records below
     from collector.store.baselines import Baselines
+    from collector.store.finishing import Fate, Finishing
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +188,9 @@ class Store(Protocol):
     ) -> bool:
         """Keep the session, its verdicts and its open questions, and queue the verdicts for each exporter, in
         one transaction. False when this revision was finished before: nothing is written then."""
+
+    async def finish_all(self, closings: Sequence[Finishing], exporters: Sequence[str]) -> list[Fate]:
+        """Keep many closings in one transaction, in their order, as `finish` does each; what became of each."""
 
     async def settle(self, judged: Judged, exporters: Sequence[str]) -> bool:
         """Replace the pending question with this id by its verdict and queue it for export, in one transaction.

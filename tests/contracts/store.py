@@ -10,6 +10,7 @@ from typing import TypeAlias
 import pytest
 import pytest_asyncio
 
+from collector.store.finishing import Kept, KeptBefore, TooLate, finishing
 from collector.store.store import Closing, DueQuestion, Held, OfModel, SessionFilter, Store
 from extractors.anchors import Anchor
 from extractors.trajectory import CallOutcome, ToolCall
@@ -47,6 +48,37 @@ class StoreContract:
         assert await store.verdicts(closed().ref) == [judged()]
         assert await store.pending_questions() == 0
         assert await store.outbox_size("otlp") == 1
+
+    async def test_many_closings_are_finished_at_once(self, store: Store) -> None:
+        judgements = {name: judged(name) for name in ("a", "b")}
+        question = pending("c")
+        closings = [finishing(closed(name), [verdict], []) for name, verdict in judgements.items()]
+        closings.append(finishing(closed("c"), [judged("c", outcome=NotApplicable("no skill"))], [question]))
+        assert await store.finish_all(closings, ["otlp"]) == [Kept()] * 3
+        assert [await store.session(name) for name in "abc"] == [[closed(name)] for name in "abc"]
+        assert await store.verdicts(closed("a").ref) == [judgements["a"]]
+        assert await store.due_questions(NOW_NS, 10) == [question]
+        assert [item.judged.session.session_id for item in await store.due_exports("otlp", NOW_NS, 10)] == ["a", "b"]
+
+    async def test_of_many_closings_those_finished_before_are_told_and_left_alone(self, store: Store) -> None:
+        await store.finish(closed("a", task="first"), [], [], [])
+        again = [finishing(closed(name), [judged(name)], [], first_ns=NOW_NS - 1) for name in ("a", "b", "b")]
+        assert await store.finish_all(again, ["otlp"]) == [KeptBefore(), Kept(), KeptBefore()]
+        assert await store.session("a") == [closed("a", task="first")]
+        assert await store.outbox_size("otlp") == 1
+
+    async def test_what_arrived_after_a_judged_closing_is_too_late(self, store: Store) -> None:
+        await store.finish(closed(), [], [], [])
+        for revision, (closed_ns, first_ns, fate) in enumerate(
+            [(NOW_NS + 9, NOW_NS - 1, Kept()), (NOW_NS + 20, NOW_NS + 1, TooLate(2))], start=2
+        ):
+            late = finishing(closed(revision=revision, closed_ns=closed_ns), [], [], first_ns)
+            assert await store.finish_all([late], []) == [fate]
+
+    async def test_what_was_never_judged_makes_nothing_too_late(self, store: Store) -> None:
+        await store.finish(replace(closed(), judged=False), [], [], [])
+        after = finishing(closed(revision=2, closed_ns=NOW_NS + 9), [], [], NOW_NS + 1)
+        assert await store.finish_all([after], []) == [Kept()]
 
     async def test_a_new_revision_stands_beside_the_old_one_and_comes_first(self, store: Store) -> None:
         first, second = closed(), closed(revision=2, closed_ns=NOW_NS + 5)

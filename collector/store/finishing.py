@@ -1,0 +1,117 @@
+"""Keeping many closings in one transaction, with few statements: what one closing costs, hundreds of them each second
+cost too. The rows are made beforehand, by whoever has the time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from sqlalchemy import Connection, literal, select
+from sqlalchemy.dialects.sqlite import insert  # postgresql.insert has the same methods
+
+from collector.store.rows import NOT_APPLICABLE, question_row, session_row, verdict_row
+from collector.store.schema import outbox, questions, sessions, verdicts
+from collector.store.store import ClosedSession, PendingQuestion
+from judge.verdict import Judged
+
+_Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Finishing:
+    """One closing as rows. `first_ns` is when the first of it arrived: a judged closing of the session before that
+    means that it came too late. None: it is kept whatever was before."""
+
+    session: _Row
+    verdicts: Sequence[_Row]
+    questions: Sequence[_Row]
+    first_ns: int | None = None
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it holds."""
+        return sum(len(row["record"]) for row in (self.session, *self.verdicts, *self.questions))
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """It is on disk now."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptBefore:
+    """It was on disk already; nothing is written."""
+
+
+@dataclass(frozen=True, slots=True)
+class TooLate:
+    """The session was judged before any of this arrived; nothing is written. `latest` is its last revision."""
+
+    latest: int
+
+
+Fate: TypeAlias = Kept | KeptBefore | TooLate
+
+
+def finishing(
+    closed: ClosedSession,
+    verdicts_: Sequence[Judged],
+    questions_: Sequence[PendingQuestion],
+    first_ns: int | None = None,
+) -> Finishing:
+    return Finishing(
+        session_row(closed),
+        [verdict_row(one) for one in verdicts_],
+        [question_row(one) for one in questions_],
+        first_ns,
+    )
+
+
+def finish_all(connection: Connection, closings: Sequence[Finishing], exporters: Sequence[str]) -> list[Fate]:
+    """What became of each, in their order. Verdicts are queued for each exporter."""
+    fates: list[Fate] = []
+    new: list[tuple[int, Finishing]] = []
+    for closing in closings:
+        fate, number = _enter(connection, closing)
+        fates.append(fate)
+        if number is not None:
+            new.append((number, closing))
+    if rows := [{**row, "session": number} for number, closing in new for row in closing.verdicts]:
+        connection.execute(insert(verdicts).on_conflict_do_nothing(), rows)
+        for exporter in exporters:
+            _queue(connection, exporter, new)
+    if rows := [{**row, "session": number} for number, closing in new for row in closing.questions]:
+        connection.execute(insert(questions).on_conflict_do_nothing(), rows)
+    return fates
+
+
+def _enter(connection: Connection, closing: Finishing) -> tuple[Fate, int | None]:
+    """The fate, and the number of the session's new row."""
+    row = closing.session
+    if closing.first_ns is not None:
+        earlier = connection.execute(
+            select(sessions.c.revision, sessions.c.closed_ns, sessions.c.judged).where(
+                sessions.c.session_id == row["session_id"], sessions.c.tenant == row["tenant"]
+            )
+        ).all()
+        if any(closed_ns == row["closed_ns"] for _, closed_ns, _ in earlier):
+            return KeptBefore(), None
+        # Whoever closes sessions forgets one after its late window; the store does not.
+        if any(judged and closed_ns < closing.first_ns for _, closed_ns, judged in earlier):
+            return TooLate(max(revision for revision, _, _ in earlier)), None
+    number = connection.scalar(insert(sessions).values(row).on_conflict_do_nothing().returning(sessions.c.number))
+    return (KeptBefore(), None) if number is None else (Kept(), number)
+
+
+def _queue(connection: Connection, exporter: str, new: Sequence[tuple[int, Finishing]]) -> None:
+    """Queue every verdict for the exporter, but those that there was nothing to judge: they are no news to anybody's
+    tracing. They are due from when their session closed."""
+    columns = [outbox.c.exporter, outbox.c.verdict, outbox.c.attempts, outbox.c.next_ns, outbox.c.created_ns]
+    found = (
+        select(literal(exporter), verdicts.c.number, literal(0), sessions.c.closed_ns, sessions.c.closed_ns)
+        .join_from(verdicts, sessions)
+        .where(verdicts.c.session.in_([number for number, _ in new]), verdicts.c.label != NOT_APPLICABLE)
+        .order_by(verdicts.c.number)
+    )
+    connection.execute(insert(outbox).from_select(columns, found).on_conflict_do_nothing())
