@@ -27,9 +27,10 @@ from collector.metric_labels import (
     exemplar_of,
 )
 from collector.rate_metrics import RateMetrics
+from collector.verdict_facts import Example, VerdictFacts, example_of, facts_of
 from judge.prices import usage_of
 from judge.question import Answer
-from judge.verdict import Judged, NotApplicable, NotJudged, Score
+from judge.verdict import Judged
 
 Signal: TypeAlias = Literal["traces", "logs"]
 Transport: TypeAlias = Literal["grpc", "http"]
@@ -107,33 +108,37 @@ class Metrics:
         self._sessions_open.set(sessions)
         self._traces_parked.set(traces)
 
-    def session_closed(self, reason: str) -> None:
-        self._sessions_closed.labels(self._labels.bound("close_reason", reason)).inc()
+    def session_closed(self, reason: str, count: int = 1) -> None:
+        self._sessions_closed.labels(self._labels.bound("close_reason", reason)).inc(count)
 
-    def session_discarded(self, reason: str) -> None:
-        """A session that closed and is not judged: see `collector.sessions.book.Discarded`."""
-        self._sessions_discarded.labels(self._labels.bound("close_reason", reason)).inc()
+    def session_discarded(self, reason: str, count: int = 1) -> None:
+        """Sessions that closed and are not judged: see `collector.sessions.book.Discarded`."""
+        self._sessions_discarded.labels(self._labels.bound("close_reason", reason)).inc(count)
 
-    def unrecognised(self, scopes: Sequence[str]) -> None:
-        """One session in which no extractor understood anything, counted under each scope that sent it."""
+    def unrecognised(self, scopes: Sequence[str], count: int = 1) -> None:
+        """Sessions in which no extractor understood anything, counted under each scope that sent them."""
         for scope in sorted({self._labels.bound("scope", scope) for scope in scopes or ("",)}):
-            self._unrecognised.labels(scope).inc()
+            self._unrecognised.labels(scope).inc(count)
 
     # Verdicts
 
     def verdict(self, judged: Judged) -> None:
         """A verdict that is durable, counted once."""
-        labels = self._verdict_labels(judged)
-        anchor = judged.verdict.subject.anchor
-        exemplar = exemplar_of(anchor.trace_id if anchor else None, judged.session.session_id)
-        self._verdicts.labels(*labels).inc(1, exemplar)
-        if 0 < judged.inclusion_probability <= 1:
-            self._weighted.labels(*labels).inc(1 / judged.inclusion_probability)
-        match judged.verdict.outcome:
-            case Score(value=value) if math.isfinite(value):
-                self._scores.labels(*labels[:3]).observe(value, exemplar)
-            case NotJudged(reason=reason):
-                self._not_judged.labels(labels[1], self._labels.bound("reason", reason)).inc()
+        self.verdicts(facts_of(judged), 1, example_of(judged))
+
+    def verdicts(self, facts: VerdictFacts, count: int, example: Example) -> None:
+        """So many verdicts that are durable, of which the same is to be said; one of them is the example."""
+        labels = self._verdict_labels(facts)
+        exemplar = exemplar_of(example.trace_id, example.session_id)
+        self._verdicts.labels(*labels).inc(count, exemplar)
+        if 0 < facts.inclusion_probability <= 1:
+            self._weighted.labels(*labels).inc(count / facts.inclusion_probability)
+        if facts.score is not None and math.isfinite(facts.score):
+            scores = self._scores.labels(*labels[:3])
+            for _ in range(count):
+                scores.observe(facts.score, exemplar)
+        if facts.not_judged is not None:
+            self._not_judged.labels(labels[1], self._labels.bound("reason", facts.not_judged)).inc(count)
 
     def verdict_lag(self, seconds: float) -> None:
         """From the closing of the session to the verdict being durable, by our clock."""
@@ -326,25 +331,17 @@ class Metrics:
     def _overflowed(self, label: str) -> None:
         self._overflow.labels(label).inc()
 
-    def _verdict_labels(self, judged: Judged) -> tuple[str, str, str, str, str]:
+    def _verdict_labels(self, facts: VerdictFacts) -> tuple[str, str, str, str, str]:
         """service, evaluator, skill, label, agent_version; the first three are those of the score."""
         bound = self._labels.bound
-        subject = judged.verdict.subject
-        service, evaluator = bound("service", judged.service), bound("evaluator", judged.verdict.evaluator)
-        skill = bound("skill", subject.name if subject.kind == "skill" else None)
-        label = bound("label", _label(judged))
-        labels = (service, evaluator, skill, label, bound("agent_version", judged.agent_version))
+        service, evaluator, skill = (
+            bound("service", facts.service),
+            bound("evaluator", facts.evaluator),
+            bound("skill", facts.skill),
+        )
+        label = bound("label", facts.label)
+        labels = (service, evaluator, skill, label, bound("agent_version", facts.agent_version))
         return labels if self._verdict_series.fits(labels) else (OTHER, evaluator, OTHER, label, OTHER)
-
-
-def _label(judged: Judged) -> str:
-    match judged.verdict.outcome:
-        case Score(label=label):
-            return label
-        case NotApplicable():
-            return "not_applicable"
-        case NotJudged():
-            return "not_judged"
 
 
 def _finite(seconds: float) -> float:
