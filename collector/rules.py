@@ -11,15 +11,19 @@ from typing import TypeVar
 from collector.config import Config, EvaluatorSettings
 from collector.judging import Rules
 from collector.sessions.keys import SESSION_ID, SessionNames
-from judge.catalog import NAMES, Entry, Evaluator, build, option_problems, plugin_entry, rubric_entry
+from judge.catalog import NAMES, Entry, build, option_problems, plugin_entry, rubric_entry
 from judge.documents import DocumentError, Problem
 from judge.options import EvaluatorOptions
+from judge.passing import COMPOSITE
+from judge.plugins import Plugin
 from judge.prices import ModelPrice
 from judge.question import Scale
 from judge.rubrics import Rubric, parse_rubrics
 from judge.scales import scales
 from judge.suites import Suite, parse_suites
 
+TAKEN = frozenset({*NAMES, COMPOSITE})
+"""Names that no rubric and no plugin may have."""
 PLUGIN_GROUP = "spanjudge.evaluators"
 """Entry points of installed packages: each a class or factory that takes nothing and makes an evaluator."""
 
@@ -38,9 +42,9 @@ def load_rules(config: Config, source: str, plugins: Iterable[EntryPoint] | None
     problems: list[Problem] = []
     suites = _or_problems(lambda: load_suites(config.suites, source), problems)
     added = load_plugins(entry_points(group=PLUGIN_GROUP) if plugins is None else plugins, source, problems)
-    rubrics = _or_problems(lambda: load_rubrics(config.rubrics, source, frozenset({*NAMES, *added})), problems)
+    rubrics = _or_problems(lambda: load_rubrics(config.rubrics, source, TAKEN | added.keys()), problems)
     custom: dict[str, Entry] = {rubric.id: rubric_entry(rubric) for rubric in rubrics}
-    custom |= {name: plugin_entry(evaluator) for name, evaluator in added.items()}
+    custom |= {name: plugin_entry(plugin) for name, plugin in added.items()}
     # With a broken file or plugin, a name that nobody knows may be its: it is looked at once that is mended.
     named = {name: option for name, option in options.items() if not problems or name in {*NAMES, *custom}}
     problems += [Problem(source, 1, f"evaluators.{key}", told) for key, told in option_problems(named, custom)]
@@ -60,9 +64,7 @@ def load_suites(patterns: tuple[str, ...], source: str) -> tuple[Suite, ...]:
     return _load(patterns, "suites", source, parse_suites)
 
 
-def load_rubrics(
-    patterns: tuple[str, ...], source: str, taken: frozenset[str] = frozenset(NAMES)
-) -> tuple[Rubric, ...]:
+def load_rubrics(patterns: tuple[str, ...], source: str, taken: frozenset[str] = TAKEN) -> tuple[Rubric, ...]:
     """The rubrics in the files that the patterns match. `taken` are names that they may not have."""
     return _load(patterns, "rubrics", source, lambda files: parse_rubrics(files, taken))
 
@@ -72,26 +74,22 @@ def load_scales(config: Config, source: str) -> dict[str, Scale]:
     return scales(load_rubrics(config.rubrics, source))
 
 
-def load_plugins(found: Iterable[EntryPoint], source: str, problems: list[Problem]) -> dict[str, Evaluator]:
+def load_plugins(found: Iterable[EntryPoint], source: str, problems: list[Problem]) -> dict[str, Plugin]:
     """The evaluators of installed packages by their ids. What cannot be used is added to `problems`."""
-    evaluators: dict[str, Evaluator] = {}
+    plugins: dict[str, Plugin] = {}
     for point in sorted(found, key=lambda point: (point.name, point.value)):
         where = f"the plugin {point.name} ({point.value})"
         try:
-            evaluator = point.load()()
-            name, usable = evaluator.id, isinstance(evaluator.version, str) and callable(evaluator.plan)
-        except Exception as error:  # noqa: BLE001 - somebody else's module may fail in any way at all
-            problems.append(
-                Problem(source, 1, "evaluators", f"{where} cannot be loaded: {type(error).__name__}: {error}")
-            )
+            plugin = Plugin(point.load()())
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - somebody else's module may fail in any way at all
+            told = f"{where} cannot be loaded: {type(error).__name__}: {error}"
+            problems.append(Problem(source, 1, "evaluators", told))
             continue
-        if not isinstance(name, str) or not usable:
-            problems.append(Problem(source, 1, "evaluators", f"{where} is no evaluator: it needs id, version and plan"))
-        elif name in NAMES or name in evaluators:
-            problems.append(Problem(source, 1, "evaluators", f"{where} calls itself {name}, which is taken"))
+        if plugin.id in TAKEN or plugin.id in plugins:
+            problems.append(Problem(source, 1, "evaluators", f"{where} calls itself {plugin.id}, which is taken"))
         else:
-            evaluators[name] = evaluator
-    return evaluators
+            plugins[plugin.id] = plugin
+    return plugins
 
 
 def _options(entry: EvaluatorSettings) -> EvaluatorOptions:

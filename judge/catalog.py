@@ -26,6 +26,7 @@ from judge.evaluators.skill_selection import SkillSelection
 from judge.evaluators.step_efficiency import StepEfficiency
 from judge.evaluators.tool_selection import ToolSelection
 from judge.options import ALWAYS, ASKING, DEFAULTS, EvaluatorOptions
+from judge.plugins import Plugin
 from judge.prompts import versions_of
 from judge.question import Question
 from judge.rubrics import Rubric
@@ -80,9 +81,9 @@ def rubric_entry(rubric: Rubric) -> Entry:
     return Entry(lambda options, tokens: RubricEvaluator(rubric, options, tokens), ASKING, RUBRIC_PROMPT)
 
 
-def plugin_entry(evaluator: Evaluator) -> Entry:
+def plugin_entry(plugin: Plugin) -> Entry:
     """Somebody else's evaluator as an entry. Its prompts are its own."""
-    return Entry(lambda _options, _tokens: evaluator, PLUGIN_TAKES)
+    return Entry(lambda _options, _tokens: plugin, PLUGIN_TAKES)
 
 
 @dataclass(frozen=True, slots=True)

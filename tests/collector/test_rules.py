@@ -39,6 +39,16 @@ class Imposter(Short):
     id = "budgets"
 
 
+class Composite(Short):
+    """Takes the name of what is made of all others."""
+
+    id = "composite"
+
+
+def leaving() -> None:
+    raise SystemExit(3)
+
+
 def broken() -> None:
     raise RuntimeError("no licence file")
 
@@ -93,13 +103,21 @@ def test_a_plugin_judges_beside_the_others_and_can_be_set(tmp_path: Path) -> Non
         (_plugin("missing"), "cannot be loaded: AttributeError"),
         (_plugin("broken"), "cannot be loaded: RuntimeError: no licence file"),
         (_plugin("nothing"), "cannot be loaded: AttributeError"),
+        (_plugin("leaving"), "cannot be loaded: SystemExit: 3"),
         (_plugin("Imposter"), "calls itself budgets, which is taken"),
+        (_plugin("Composite"), "calls itself composite, which is taken"),
     ],
 )
 def test_a_plugin_that_cannot_be_used_is_a_problem_with_its_name(tmp_path: Path, plugin: EntryPoint, why: str) -> None:
     (problem,) = _problems(tmp_path, plugins=[plugin])
     assert problem.startswith(f"spanjudge.yaml:1: evaluators: the plugin {plugin.name} (")
     assert why in problem
+
+
+def test_no_rubric_takes_the_name_of_the_composite(tmp_path: Path) -> None:
+    (tmp_path / "whole.yaml").write_text(GOOD.replace("id: kindness", "id: composite"), encoding="utf-8")
+    (problem,) = _problems(tmp_path, "rubrics: [whole.yaml]\n")
+    assert "there is an evaluator called composite already: rename it" in problem
 
 
 def test_a_rubric_is_an_evaluator_like_others(tmp_path: Path) -> None:
