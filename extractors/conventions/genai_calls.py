@@ -7,22 +7,22 @@ without one, the span tree and the tool's name do.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import islice
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, TypeVar
 
 from extractors import attributes as at
+from extractors.conventions.genai_answers import enter_answers
 from extractors.conventions.genai_content import CHOICE, DETAILS, ContentEvent, content_in, log_events
+from extractors.conventions.genai_drafts import Draft, Execution, Ledger
 from extractors.conventions.genai_failures import failure_text
 from extractors.conventions.genai_spans import MCP_METHOD, Layout, Placed
 from extractors.conventions.genai_turns import Turns, since_prompt
-from extractors.messages import Message, RequestedCall, ToolResult, result_text
+from extractors.messages import Message, RequestedCall, result_text
 from extractors.skills import Skill
 from extractors.spans import StatusCode, Value
 from extractors.trajectory import CallOutcome, ToolCall
-from extractors.tree import Key, key_of
+from extractors.tree import key_of
 
 _T = TypeVar("_T")
 
@@ -37,58 +37,6 @@ COMMAND_KEYS = frozenset({"process.executable.name", "process.executable.path", 
 """Attributes of the command refinement of `execute_tool`."""
 
 
-class _Execution(NamedTuple):
-    """What an `execute_tool` span says of its call."""
-
-    placed: Placed
-    name: str
-    call_id: str | None
-    arguments: Value
-    result: str | None
-    failed: bool
-    error: str | None
-
-
-@dataclass(slots=True)
-class _Draft:
-    """A call while its traces are gathered."""
-
-    name: str
-    call_id: str | None
-    asked: Placed | None = None
-    request: RequestedCall | None = None
-    executions: list[_Execution] = field(default_factory=list)
-    answer: ToolResult | None = None
-
-    @property
-    def since_ns(self) -> int:
-        """When the call can first have run."""
-        return self.asked.start_ns if self.asked is not None else self.executions[0].placed.start_ns
-
-    @property
-    def agent(self) -> str:
-        return self.asked.agent if self.asked is not None else self.executions[0].placed.agent
-
-
-@dataclass(slots=True)
-class _Ledger:
-    """All drafts in order, also by call id and by the span that executed them."""
-
-    drafts: list[_Draft] = field(default_factory=list)
-    by_id: dict[str, list[_Draft]] = field(default_factory=dict)
-    by_span: dict[Key, _Draft] = field(default_factory=dict)
-    waiting: dict[tuple[str, str], deque[_Draft]] = field(default_factory=dict)
-    """(agent, tool) → requests that no span has answered yet, and some that one has"""
-
-    def add(self, draft: _Draft) -> _Draft:
-        self.drafts.append(draft)
-        if draft.asked is not None:
-            self.waiting.setdefault((draft.agent, draft.name), deque()).append(draft)
-        if draft.call_id is not None:
-            self.by_id.setdefault(draft.call_id, []).append(draft)
-        return draft
-
-
 def tool_calls(
     layout: Layout, turns: Turns, spans_every_call: bool, no_tools: Container[str] = ()
 ) -> tuple[ToolCall, ...]:
@@ -97,40 +45,40 @@ def tool_calls(
     `spans_every_call`: this harness makes an `execute_tool` span for whatever it runs, so that a call that was
     answered without one was refused before it ran. `no_tools`: names of tools to pass over.
     """
-    ledger = _Ledger()
+    ledger = Ledger()
     _enter_requests(ledger, layout, no_tools)
     for execution in map(_execution, layout.tools):
         if execution.name not in no_tools:
             _enter_execution(ledger, execution)
-    _enter_answers(ledger, layout)
+    enter_answers(ledger, layout)
     calls = [_settled(draft, turns, spans_every_call) for draft in ledger.drafts]
     return tuple(call for _, call in sorted(zip(_order(ledger.drafts), calls, strict=True), key=lambda item: item[0]))
 
 
-def _enter_requests(ledger: _Ledger, layout: Layout, no_tools: Container[str]) -> None:
+def _enter_requests(ledger: Ledger, layout: Layout, no_tools: Container[str]) -> None:
     """What the models asked for; then what only a history tells of this turn, or the agent's own messages, where
     no request told what the model said."""
     for placed in layout.exchanges:
         for request in _calls(placed.content.outputs or (), no_tools):
-            ledger.add(_Draft(request.name, request.call_id, placed, request))
+            ledger.add(Draft(request.name, request.call_id, placed, request))
     answered = {(placed.run, placed.agent) for placed in layout.exchanges if placed.content.outputs is not None}
     silent = [placed for placed in layout.agent_spans if (placed.run, placed.agent) not in answered]
     for placed in (*layout.exchanges, *silent):
         told = (*since_prompt(placed.content.inputs or ()), *(placed.content.outputs or ()))
         for request in _calls(told, no_tools):
             if request.call_id is not None and request.call_id not in ledger.by_id:
-                ledger.add(_Draft(request.name, request.call_id, placed, request))
+                ledger.add(Draft(request.name, request.call_id, placed, request))
 
 
 def _calls(found: Iterable[Message], no_tools: Container[str] = ()) -> Iterable[RequestedCall]:
     return (call for message in found for call in message.calls if call.name not in no_tools)
 
 
-def _enter_execution(ledger: _Ledger, execution: _Execution) -> None:
+def _enter_execution(ledger: Ledger, execution: Execution) -> None:
     """Give the span to the call it belongs to; to a call of its own when there is none."""
     draft = _wrapping(ledger, execution) or _asked_by_id(ledger, execution) or _asked_by_name(ledger, execution)
     if draft is None:
-        draft = ledger.add(_Draft(execution.name, execution.call_id))
+        draft = ledger.add(Draft(execution.name, execution.call_id))
     elif draft.call_id is None and execution.call_id is not None:
         draft.call_id = execution.call_id
         ledger.by_id.setdefault(execution.call_id, []).append(draft)
@@ -139,7 +87,7 @@ def _enter_execution(ledger: _Ledger, execution: _Execution) -> None:
         ledger.by_span[key_of(execution.placed.span)] = draft
 
 
-def _wrapping(ledger: _Ledger, execution: _Execution) -> _Draft | None:
+def _wrapping(ledger: Ledger, execution: Execution) -> Draft | None:
     """The call of the tool span around this one, when both record the same call: an MCP request, or the same
     tool without a different id."""
     outer = ledger.by_span.get(execution.placed.around) if execution.placed.around is not None else None
@@ -150,7 +98,7 @@ def _wrapping(ledger: _Ledger, execution: _Execution) -> _Draft | None:
     return outer if same_tool and not other_id else None
 
 
-def _asked_by_id(ledger: _Ledger, execution: _Execution) -> _Draft | None:
+def _asked_by_id(ledger: Ledger, execution: Execution) -> Draft | None:
     """The last call with this id before the span began: some models number their calls anew in every answer."""
     known = ledger.by_id.get(execution.call_id, []) if execution.call_id is not None else []
     own = [draft for draft in known if draft.agent == execution.placed.agent] or known
@@ -158,7 +106,7 @@ def _asked_by_id(ledger: _Ledger, execution: _Execution) -> _Draft | None:
     return before[-1] if before else next(iter(own), None)
 
 
-def _asked_by_name(ledger: _Ledger, execution: _Execution) -> _Draft | None:
+def _asked_by_name(ledger: Ledger, execution: Execution) -> Draft | None:
     """The first unanswered request of the same tool, for spans or requests without an id; of several that wait at
     once, the first with the same arguments."""
     waiting = ledger.waiting.get((execution.placed.agent, execution.name))
@@ -172,27 +120,12 @@ def _asked_by_name(ledger: _Ledger, execution: _Execution) -> _Draft | None:
     return next(same, None) or next(iter(free), None)
 
 
-def _may_be(draft: _Draft, execution: _Execution) -> bool:
+def _may_be(draft: Draft, execution: Execution) -> bool:
     without_id = draft.call_id is None or execution.call_id is None
     return without_id and not draft.executions and draft.since_ns <= execution.placed.start_ns
 
 
-def _enter_answers(ledger: _Ledger, layout: Layout) -> None:
-    """Results that later messages repeat; the first one told after the request counts."""
-    for placed in sorted((*layout.exchanges, *layout.agent_spans, *layout.others), key=lambda item: item.start_ns):
-        told = (*(placed.content.inputs or ()), *(placed.content.outputs or ()))
-        for answer in (answer for message in told for answer in message.results):
-            _enter_answer(ledger, answer, placed)
-
-
-def _enter_answer(ledger: _Ledger, answer: ToolResult, placed: Placed) -> None:
-    known = ledger.by_id.get(answer.call_id, []) if answer.call_id is not None else []
-    before = [draft for draft in known if draft.since_ns <= placed.end_ns]
-    if before and before[-1].answer is None:
-        before[-1].answer = answer
-
-
-def _execution(placed: Placed) -> _Execution:
+def _execution(placed: Placed) -> Execution:
     """Read an `execute_tool` span: attributes first, then its content events."""
     arguments = placed.attributes.get(at.TOOL_CALL_ARGUMENTS)
     recorded = placed.attributes.get(at.TOOL_CALL_RESULT)
@@ -201,7 +134,7 @@ def _execution(placed: Placed) -> _Execution:
     for event in _told(placed) if arguments is None or result is None else ():
         arguments = arguments if arguments is not None else _event_arguments(event)
         result = result if result is not None else _event_result(event)
-    return _Execution(
+    return Execution(
         placed,
         at.text(placed.attributes, at.TOOL_NAME) or _name_in_span(placed),
         at.text(placed.attributes, at.TOOL_CALL_ID) or None,
@@ -243,7 +176,7 @@ def _failed(placed: Placed) -> bool:
     return by_status or by_attribute
 
 
-def _settled(draft: _Draft, turns: Turns, spans_every_call: bool) -> ToolCall:
+def _settled(draft: Draft, turns: Turns, spans_every_call: bool) -> ToolCall:
     """The finished call; its outermost span is the one it is anchored to."""
     spans = draft.executions
     if len(spans) > 1:
@@ -272,7 +205,7 @@ def _settled(draft: _Draft, turns: Turns, spans_every_call: bool) -> ToolCall:
     )
 
 
-def _outcome(draft: _Draft, spans_every_call: bool) -> CallOutcome:
+def _outcome(draft: Draft, spans_every_call: bool) -> CallOutcome:
     stopped = [STOPPED.get(str(one.placed.attributes.get(TOOL_STATUS))) for one in draft.executions]
     if stopped and stopped[-1] is not None:
         return stopped[-1]
@@ -289,7 +222,7 @@ def _outcome(draft: _Draft, spans_every_call: bool) -> CallOutcome:
     return CallOutcome.FAILED if says_failed else CallOutcome.OK
 
 
-def _texts(draft: _Draft, spans: Sequence[_Execution], outcome: CallOutcome) -> tuple[str | None, str | None]:
+def _texts(draft: Draft, spans: Sequence[Execution], outcome: CallOutcome) -> tuple[str | None, str | None]:
     """Result and error. What the model read in place of a result is the error of a call that never ran."""
     answered = draft.answer.text if draft.answer is not None else None
     result = _first([*[one.result for one in spans], answered])
@@ -310,12 +243,12 @@ def _first(values: Iterable[_T | None]) -> _T | None:
     return None
 
 
-def _order(drafts: Sequence[_Draft]) -> list[tuple[int, int]]:
+def _order(drafts: Sequence[Draft]) -> list[tuple[int, int]]:
     """When each began: its span's start, else the end of the request that asked for it; then as asked."""
     return [(_began_ns(draft), index) for index, draft in enumerate(drafts)]
 
 
-def _began_ns(draft: _Draft) -> int:
+def _began_ns(draft: Draft) -> int:
     if draft.executions:
         return min(one.placed.start_ns for one in draft.executions)
     return draft.asked.end_ns if draft.asked is not None else 0

@@ -125,6 +125,42 @@ def test_call_ids_that_start_anew_with_every_answer_do_not_merge_calls() -> None
     ]
 
 
+def test_answers_to_ids_that_start_anew_go_to_the_calls_they_follow() -> None:
+    first, second, third = (asks("0", "weigh", item=item) for item in ("flour", "salt", "yeast"))
+    history: list[Value] = [user("Scale it."), first, answers("0", "500 g"), second, answers("0", "9 g"), third]
+    trajectory = read(
+        agent("root", lasts_s=9),
+        chat("m1", "root", history[:1], [first], at_s=2),
+        tool("t1", "root", "weigh", "0", at_s=3),
+        chat("m2", "root", history[:3], [second], at_s=4),
+        tool("t2", "root", "weigh", "0", at_s=5),
+        chat("m3", "root", history[:5], [third], at_s=6),
+        tool("t3", "root", "weigh", "0", at_s=7),
+    )
+    assert [call.result for call in trajectory.tool_calls] == ["500 g", "9 g", None]
+
+
+def test_an_answer_without_its_call_among_the_messages_is_the_latest_calls() -> None:
+    trajectory = read(
+        agent("root", lasts_s=9),
+        chat("m1", "root", [user("Scale it.")], [asks("0", "weigh", item="flour")], at_s=2),
+        chat("m2", "root", [answers("0", "500 g")], [asks("0", "weigh", item="salt")], at_s=4),
+        chat("m3", "root", [answers("0", "9 g")], [says("Done.")], at_s=6),
+    )
+    assert [call.result for call in trajectory.tool_calls] == ["500 g", "9 g"]
+
+
+def test_a_history_older_than_the_session_shifts_no_answer() -> None:
+    old, new = asks("0", "weigh", item="rye"), asks("0", "weigh", item="flour")
+    history: list[Value] = [user("Rye?"), old, answers("0", "80 g"), says("80 g."), user("Flour?")]
+    trajectory = read(
+        agent("root", lasts_s=9),
+        chat("m1", "root", history, [new], at_s=2),
+        chat("m2", "root", [*history, new, answers("0", "500 g")], [asks("0", "weigh", item="salt")], at_s=4),
+    )
+    assert [call.result for call in trajectory.tool_calls] == ["500 g", None]
+
+
 def test_calls_without_ids_are_joined_by_name_in_order() -> None:
     trajectory = read(
         agent("root", lasts_s=9),
