@@ -242,8 +242,9 @@ class SessionBook:
         """Look at this session at that time. A session may be filed more than once; early looks do no harm."""
         self._wheel.file(self.index.ref(slot), due_ms)
 
-    def due(self, now_ms: int) -> list[tuple[Ref, str]]:
-        """What to close now, with the reason. Sessions judged long enough ago are forgotten on the way."""
+    def due(self, now_ms: int, most: int | None = None) -> list[tuple[Ref, str]]:
+        """What to close now, with the reason; the rest comes up again when there are more than `most`. Sessions judged
+        long enough ago are forgotten on the way."""
         self.hot.turn(now_ms, max(self.policy.idle_ms, _HOT_MS))
         found: dict[Ref, str] = {}
         for ref in self._wheel.take(now_ms):
@@ -257,6 +258,8 @@ class SessionBook:
                 self._forget(slot, now_ms)
             elif (reason := self._reason(slot, now_ms)) is not None:
                 found[ref] = reason
+                if len(found) == most:
+                    break
         return list(found.items())
 
     def _reason(self, slot: int, now_ms: int) -> str | None:

@@ -24,7 +24,11 @@ class Wheel:
         self._buckets.setdefault(second, array("Q")).append(ref)
 
     def take(self, now_ms: int) -> Iterator[Ref]:
-        """Everything filed for `now_ms` or before. What is filed meanwhile comes up in a later second."""
+        """Everything filed for `now_ms` or before; what is not taken comes up again. What is filed meanwhile comes up
+        in a later second."""
         self._fired = max(self._fired, now_ms // 1000)
         for second in sorted(second for second in self._buckets if second <= self._fired):
-            yield from self._buckets.pop(second)
+            bucket = self._buckets[second]
+            while bucket:
+                yield bucket.pop()
+            del self._buckets[second]

@@ -45,6 +45,19 @@ def test_a_session_closes_when_it_has_been_idle_and_not_before() -> None:
     assert (claim.reason, claim.revision, claim.inclusion_probability) == ("idle", 1, 1.0)
 
 
+def test_sessions_beyond_the_most_stay_open_and_are_due_again() -> None:
+    desk = Desk()
+    for number in range(1, 6):
+        _say(desk, number, trace=number, session=f"chat-{number}")
+    desk.now_ms += 20_000
+    at_once: list[int] = []
+    while due := desk.book.due(desk.now_ms, 2):
+        closings = [desk.book.close(ref, reason, desk.now_ms) for ref, reason in due]
+        at_once.append(sum(isinstance(closing, Claim) for closing in closings))
+        assert desk.book.open_sessions() == 5 - sum(at_once)
+    assert at_once == [2, 2, 1]
+
+
 def test_a_session_that_never_rests_closes_at_its_maximum_age() -> None:
     desk = Desk()
     claims: list[Claim] = []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -41,3 +43,15 @@ def test_a_clock_that_stands_still_brings_nothing_up_twice() -> None:
     wheel.file(1, START_MS)
     assert list(wheel.take(START_MS + 1000)) == [1]
     assert list(wheel.take(START_MS + 1000)) == []
+
+
+@given(st.lists(st.integers(0, 3000), max_size=30), st.integers(1, 5))
+def test_what_is_not_taken_comes_up_again(delays: list[int], most: int) -> None:
+    wheel = Wheel(START_MS)
+    for ref, delay in enumerate(delays):
+        wheel.file(ref, START_MS + delay)
+    seen: list[int] = []
+    while taken := list(islice(wheel.take(START_MS + 5000), most)):
+        assert len(taken) <= most
+        seen += taken
+    assert sorted(seen) == list(range(len(delays)))
