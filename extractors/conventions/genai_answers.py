@@ -54,9 +54,14 @@ def _enter_shared(known: Sequence[Draft], answers: list[list[ToolResult]], place
     messages are those to the latest calls before this request."""
     if len(known) < 2:
         return
-    own = [draft for draft in known if draft.agent == placed.agent] or known
-    made = [draft for draft in own if draft.asked is not placed and draft.since_ns <= until_ns]
-    before = answers[: len(answers) - sum(draft.asked is placed for draft in own)]
+    before = answers[: len(answers) - sum(draft.asked is placed for draft in known)]
+    made = [draft for draft in known if draft.asked is not placed and draft.since_ns <= until_ns]
+    own = [draft for draft in made if draft.agent == placed.agent]
+    here = [draft for draft in made if draft.run == placed.run]
+    if here and not any(draft.run == placed.run for draft in own):
+        made = here  # the agent was handed a conversation with calls of others
+    elif len(own) >= len(before):
+        made = own
     for draft, given in zip(reversed(made), reversed(before), strict=False):
         if given and draft.answer is None:
             draft.answer = given[0]

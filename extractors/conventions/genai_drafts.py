@@ -38,11 +38,20 @@ class Draft:
     @property
     def since_ns(self) -> int:
         """When the call can first have run."""
-        return self.asked.start_ns if self.asked is not None else self.executions[0].placed.start_ns
+        return self.place.start_ns
+
+    @property
+    def place(self) -> Placed:
+        """What asked for the call, else what executed it first."""
+        return self.asked if self.asked is not None else self.executions[0].placed
 
     @property
     def agent(self) -> str:
-        return self.asked.agent if self.asked is not None else self.executions[0].placed.agent
+        return self.place.agent
+
+    @property
+    def run(self) -> Key:
+        return self.place.run
 
 
 @dataclass(slots=True)

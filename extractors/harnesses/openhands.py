@@ -93,11 +93,15 @@ def _with_turns(trajectory: Trajectory, prompts: Sequence[Prompt]) -> Trajectory
         return trajectory
     begins = [prompt.time_ns for prompt in prompts]
     steps = tuple(replace(step, turn=bisect_right(begins, step.start_ns) - 1) for step in trajectory.steps)
-    asked = {call_id: step.turn for step in steps for call_id in step.call_ids}
+    asked: dict[str, set[int]] = {}
+    for step in steps:
+        for call_id in step.call_ids:
+            asked.setdefault(call_id, set()).add(step.turn)
 
     def turn_of(call: ToolCall) -> int:
-        if call.call_id in asked:
-            return asked[call.call_id]
+        of_id = asked.get(call.call_id or "", set())
+        if len(of_id) == 1 or (of_id and call.start_ns is None):  # else the model counts its calls anew
+            return max(of_id)
         return call.turn if call.start_ns is None else bisect_right(begins, call.start_ns) - 1
 
     calls = tuple(replace(call, turn=turn_of(call)) for call in trajectory.tool_calls)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeAlias
 
 from extractors import attributes as at
 from extractors.conventions.genai_calls import TOOL_STATUS
@@ -13,6 +15,7 @@ from extractors.conventions.genai_spans import AGENT, TOOL
 from extractors.messages import RequestedCall, message
 from extractors.openhands.results import Ending, Result, ending_of_message, recorded_result, text_in
 from extractors.spans import Attributes, Session, Span, Value
+from extractors.tree import in_time_order
 
 SCOPE: Final = "lmnr.tracer"
 """Laminar's tracer: other programs use it, too."""
@@ -36,6 +39,11 @@ _WORD: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _CLOCK: Final = re.compile(r"<CURRENT_DATETIME>[^<]*</CURRENT_DATETIME>")
 
 
+Requested: TypeAlias = Mapping[str, Sequence[tuple[int, RequestedCall]]]
+"""Call id → the calls as the model asked for them, with the request's start: only they know the tool's name and what
+exactly was asked."""
+
+
 def is_ours(span: Span) -> bool:
     """Whether OpenHands recorded this span: by the names of its own functions in the span's path."""
     return span.scope.name == SCOPE and not OWN_NAMES.isdisjoint(path(span))
@@ -48,7 +56,7 @@ def path(span: Span) -> tuple[str, ...]:
 
 def as_genai(session: Session) -> Session:
     """The same session with the attributes of the convention on runs, requests and tools."""
-    requested = dict(_requested(session.spans))
+    requested = _requested(session.spans)
     return replace(session, spans=tuple(_told(span, requested) for span in session.spans))
 
 
@@ -68,17 +76,25 @@ def is_tool(span: Span) -> bool:
     return CALL_ID in span.attributes or not TURNS.isdisjoint(path(span)[-2:-1])
 
 
-def _requested(spans: Iterable[Span]) -> Iterable[tuple[str, RequestedCall]]:
-    """Call id → the call as the model asked for it: only it knows the tool's name and what exactly was asked."""
-    for span in spans:
-        if is_request(span):
-            for body in at.json_list(span.attributes, at.OUTPUT_MESSAGES) or ():
-                for call in message(at.as_mapping(body) or {}, "assistant").calls:
-                    if call.call_id is not None:
-                        yield call.call_id, call
+def _requested(spans: Iterable[Span]) -> Requested:
+    found: defaultdict[str, list[tuple[int, RequestedCall]]] = defaultdict(list)
+    for span in in_time_order(span for span in spans if is_request(span)):
+        for body in at.json_list(span.attributes, at.OUTPUT_MESSAGES) or ():
+            for call in message(at.as_mapping(body) or {}, "assistant").calls:
+                if call.call_id is not None:
+                    found[call.call_id].append((span.start_ns, call))
+    return found
 
 
-def _told(span: Span, requested: Mapping[str, RequestedCall]) -> Span:
+def _asked(span: Span, requested: Requested) -> RequestedCall | None:
+    """The call that the span executes: the latest of its id before it, for some models count their calls anew."""
+    known = requested.get(at.text(span.attributes, CALL_ID) or "")
+    if not known:
+        return None
+    return known[max(bisect_right(known, span.start_ns, key=lambda asked: asked[0]) - 1, 0)][1]
+
+
+def _told(span: Span, requested: Requested) -> Span:
     told: Mapping[str, Value] = {}
     if span.name in RUNS:
         told = {at.OPERATION_NAME: AGENT, at.AGENT_NAME: at.text(span.attributes, SUB_AGENT)}
@@ -111,9 +127,9 @@ def _history_message(value: Value) -> Value:
     return {"role": "tool", "parts": [{**part, "is_error": result.ending in {Ending.FAILED, Ending.REJECTED}}]}
 
 
-def _tool(span: Span, requested: Mapping[str, RequestedCall]) -> dict[str, Value]:
+def _tool(span: Span, requested: Requested) -> dict[str, Value]:
     call_id = at.text(span.attributes, CALL_ID)
-    call = requested.get(call_id) if call_id is not None else None
+    call = _asked(span, requested)
     result = recorded_result(span.attributes)
     name = call.name if call is not None else tool_of(span.name)
     told: dict[str, Value] = {
