@@ -4,10 +4,11 @@ each with its file, line and key."""
 from __future__ import annotations
 
 import difflib
+import re
 import types
 import typing
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -16,6 +17,9 @@ from pydantic_core import ErrorDetails
 from judge.yaml_tree import Path, Tree, read_tree
 
 M = TypeVar("M", bound=BaseModel)
+
+_MUST = "must be "
+_SHOULD = re.compile(r"(?:Input|String|Dictionary|List|Tuple|Value) should ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +56,8 @@ def parse_document(text: str, source: str, model: type[M], environment: Mapping[
         document = model.model_validate(tree.value)
     except ValidationError as error:
         found = error.errors(include_url=False, include_input=False)
-        problems += [_problem(source, model, tree, details) for details in found if not _echo(details, found, tree)]
+        told = [_problem(source, model, tree, details) for details in found if not _echo(details, found, tree)]
+        problems += _one_for_each_value(told)
     else:
         if not problems:
             return document
@@ -72,6 +77,19 @@ def _echo(details: ErrorDetails, found: list[ErrorDetails], tree: Tree) -> bool:
     return details["type"] == "too_short" and any(
         len(other["loc"]) > len(loc) and other["loc"][: len(loc)] == loc for other in found
     )
+
+
+def _one_for_each_value(problems: list[Problem]) -> list[Problem]:
+    """Where a value may be of several kinds and is of none, pydantic has an error for each kind."""
+    merged: list[Problem] = []
+    for one in problems:
+        last = merged[-1] if merged else None
+        same_value = last is not None and (last.line, last.key) == (one.line, one.key)
+        if last is not None and same_value and last.message.startswith(_MUST) and one.message.startswith(_MUST):
+            merged[-1] = replace(last, message=f"{last.message}, or {one.message.removeprefix(_MUST)}")
+        else:
+            merged.append(one)
+    return merged
 
 
 def _problem(source: str, model: type[BaseModel], tree: Tree, details: ErrorDetails) -> Problem:
@@ -110,7 +128,7 @@ def _message(details: ErrorDetails, model: type[BaseModel], path: Path) -> str:
             return "must be left out"
         case _:
             message = details["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
-            return message.replace("Input should be", "must be", 1)
+            return _SHOULD.sub("must ", message, count=1).replace(" after validation", "", 1)
 
 
 def _unknown_key(key: str, known: list[str]) -> str:

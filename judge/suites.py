@@ -13,6 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 from extractors.spans import Value
 from extractors.trajectory import Trajectory
+from judge.contradictions import contradictions
 from judge.documents import DocumentError, Problem, parse_document
 from judge.globs import contains, matches
 
@@ -107,6 +108,12 @@ class CaseEntry(_Entry):
     forbidden_events: tuple[ForbiddenEvent, ...] = ()
     answer_contains: Texts = ()
     budgets: Budgets = Budgets()
+
+    @model_validator(mode="after")
+    def _can_be_kept(self) -> CaseEntry:
+        if found := list(contradictions(self)):
+            raise ValueError(f"no session could keep these rules: {'; '.join(found)}")
+        return self
 
 
 class Case(CaseEntry):

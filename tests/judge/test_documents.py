@@ -31,6 +31,9 @@ class _Document(BaseModel):
     parts: tuple[_Part, ...] = ()
     named: dict[str, _Part] = Field(default_factory=dict)
     one: _Part | None = None
+    either: bool | int | None = None
+    short: Annotated[str, Field(pattern="^[a-z]+$")] = "a"
+    few: tuple[Annotated[str, Field(min_length=1)], ...] = Field(("a",), min_length=1)
 
     @field_validator("colour")
     @classmethod
@@ -54,6 +57,20 @@ def _problems(text: str, environment: dict[str, str] | None = None) -> list[str]
 def test_a_good_file_becomes_the_model() -> None:
     document = _parse("title: hello\nratio: 0.5\nenabled: yes\nparts:\n  - {name: a, limit: 3}\n")
     assert document == _Document(title="hello", ratio=0.5, enabled=True, parts=(_Part(name="a", limit=3),))
+
+
+def test_a_value_that_may_be_of_several_kinds_and_is_of_none_is_one_problem() -> None:
+    (problem,) = _problems("either: [1]\n")
+    assert problem == "some.yaml:1: either: must be a valid boolean, or a valid integer"
+
+
+def test_no_message_speaks_of_types_of_the_program() -> None:
+    assert _problems("short: A B\nfew: ['']\nratio: 7\n") == [
+        "some.yaml:1: short: must match pattern '^[a-z]+$'",
+        "some.yaml:2: few[0]: must have at least 1 character",
+        "some.yaml:3: ratio: must be less than or equal to 1",
+    ]
+    assert _problems("few: []\n") == ["some.yaml:1: few: must have at least 1 item, not 0"]
 
 
 @pytest.mark.parametrize("text", ["", "# only a remark\n", "---\n"])
