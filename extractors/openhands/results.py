@@ -11,7 +11,9 @@ from enum import StrEnum
 from typing import Final
 
 from extractors import attributes as at
+from extractors.skill_refusals import is_refusal
 from extractors.spans import Attributes, Value
+from extractors.truncated import salvaged
 
 OUTPUT: Final = "lmnr.span.output"
 
@@ -50,11 +52,20 @@ def recorded_result(attributes: Attributes) -> Result:
     """What the span of a tool tells."""
     output = at.json_object(attributes, OUTPUT)
     if output is None:
-        return Result(None, Ending.UNKNOWN)
+        return _cut_result(at.text(attributes, OUTPUT) or "")
     text = text_in(output.get("content"))
     if output.get("role") == "tool":
         return Result(text, Ending.REJECTED)
     return Result(text, Ending.FAILED if output.get("is_error") is True else Ending.ANSWERED)
+
+
+def _cut_result(recorded: str) -> Result:
+    """A refusal can be told from the beginning of an output that was cut; anything else is not recorded."""
+    output = at.as_mapping(salvaged(recorded))
+    text = text_in(output.get("content")) if output is not None else None
+    if text is None or not (is_refusal(text) or was_rejected(text)):
+        return Result(None, Ending.UNKNOWN)
+    return Result(text, Ending.REJECTED if was_rejected(text) else Ending.FAILED)
 
 
 def ending_of_message(text: str) -> Result:

@@ -260,3 +260,18 @@ def test_a_trajectory_does_not_depend_on_the_order_of_spans(name: str, data: st.
     source = SESSIONS[name]
     shuffled = replace(source, spans=tuple(data.draw(st.permutations(source.spans))))
     assert registry.extract(shuffled) == trajectory(name)
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome"),
+    [
+        ("Skill 'graft' cannot be invoked directly.", LoadOutcome.REFUSED),
+        ("# Graft\n\n1. Cut.", LoadOutcome.LOADED),
+    ],
+)
+def test_a_refusal_shows_in_an_output_that_was_cut_before_its_end(text: str, outcome: LoadOutcome) -> None:
+    output = json.dumps({"content": [{"type": "text", "text": text}], "is_error": True})
+    span = action("t1", "InvokeSkillAction", "c1", name="graft", kind="InvokeSkillAction")
+    cut = replace(span, attributes={**span.attributes, "lmnr.span.output": output.partition('"is_error"')[0]})
+    (load,) = openhands.extract(session_of([ours("s1", STEP), cut])).skill_invocations
+    assert (load.name, load.outcome, load.body) == ("graft", outcome, None)
