@@ -118,7 +118,11 @@ def share(count: float, of: float) -> Estimate:
 
 
 def _kappa(found: Confusion) -> Estimate | NoEstimate:
-    """Cohen's kappa: agreement beyond what chance would bring, with the interval of Fleiss, Cohen and Everitt."""
+    """Cohen's kappa: agreement beyond what chance would bring, with the interval of Fleiss, Cohen and Everitt.
+
+    That interval has no width where all agree, be it on 30 labels. There, its lower end is the kappa that Wilson's
+    lower end of the agreement would be, with as many passes and failures.
+    """
     from statsmodels.stats.inter_rater import cohens_kappa  # type: ignore[import-untyped]
 
     people_pass = found.true_pass + found.false_fail
@@ -128,6 +132,9 @@ def _kappa(found: Confusion) -> Estimate | NoEstimate:
     result = cohens_kappa(table)  # its interval is at 95 % as well
     value = float(result.kappa)
     low, high = max(-1.0, float(result.kappa_low)), min(1.0, float(result.kappa_upp))
+    if not (found.false_pass or found.false_fail):
+        by_chance = (found.passed * people_pass + found.failed * (found.labels - people_pass)) / found.labels**2
+        low = max(-1.0, (share(found.labels, found.labels).low - by_chance) / (1 - by_chance))
     return Estimate(value, min(value, low), max(value, high), found.labels)
 
 

@@ -55,6 +55,23 @@ def test_kappa_of_two_clinicians() -> None:
     assert math.isclose(found.high - found.low, 2 * 1.96 * 0.1238, abs_tol=0.002)
 
 
+@pytest.mark.parametrize(
+    ("table", "kappa"),
+    [(Confusion(20, 5, 10, 15), 0.4), (Confusion(45, 15, 25, 15), 0.1304), (Confusion(25, 35, 5, 35), 0.2593)],
+)
+def test_kappa_of_the_usual_examples(table: Confusion, kappa: float) -> None:
+    """The worked examples of the article "Cohen's kappa" in Wikipedia: 50 grant proposals; 100 with like agreement."""
+    assert round(number(accuracy(table, 0, 0).kappa).value, 4) == kappa
+
+
+def test_agreement_on_all_of_few_labels_is_no_certainty() -> None:
+    """Wilson's lower end for 30 of 30 is 0.8865; chance would agree in 5/9, so kappa is at least 0.745."""
+    found = number(accuracy(Confusion(true_pass=20, true_fail=10), 20, 10).kappa)
+    assert (found.value, found.high) == (1.0, 1.0)
+    assert math.isclose(found.low, 0.7446, abs_tol=1e-3)
+    assert number(accuracy(Confusion(true_pass=2000, true_fail=1000), 2000, 1000).kappa).low > 0.99
+
+
 def test_sensitivity_and_specificity_are_weighted_back_to_all_verdicts() -> None:
     """Begg and Greenes (1983), Assessment of diagnostic tests when disease verification is subject to selection bias,
     Biometrics 39, on the liver scans of Drum and Christacopoulos (1972): 429 of 650 were positive, 263 of those and 81
