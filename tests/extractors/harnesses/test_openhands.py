@@ -270,8 +270,11 @@ def test_a_trajectory_does_not_depend_on_the_order_of_spans(name: str, data: st.
     ],
 )
 def test_a_refusal_shows_in_an_output_that_was_cut_before_its_end(text: str, outcome: LoadOutcome) -> None:
-    output = json.dumps({"content": [{"type": "text", "text": text}], "is_error": True})
-    span = action("t1", "InvokeSkillAction", "c1", name="graft", kind="InvokeSkillAction")
-    cut = replace(span, attributes={**span.attributes, "lmnr.span.output": output.partition('"is_error"')[0]})
-    (load,) = openhands.extract(session_of([ours("s1", STEP), cut])).skill_invocations
+    output = json.dumps({"content": [{"type": "text", "text": text}], "is_error": outcome is LoadOutcome.REFUSED})
+    cut: dict[str, Value] = {"lmnr.span.output": output.partition('"is_error"')[0]}
+    asked: dict[str, Value] = {"name": "graft", "kind": "InvokeSkillAction"}
+    told = {"association__properties__metadata__tool_call_id": "c1", "span__input": json.dumps({"action": asked})}
+    called = ours("t1", [*STEP, "InvokeSkillAction"], at_s=5, kind="TOOL", **told)
+    called = replace(called, attributes={**called.attributes, **cut})
+    (load,) = openhands.extract(session_of([ours("s1", STEP), called])).skill_invocations
     assert (load.name, load.outcome, load.body) == ("graft", outcome, None)
