@@ -16,7 +16,7 @@ import lmdb
 import structlog
 
 from collector.errors import StoreUnavailable
-from collector.journal.rows import Row, RowKey, RowType
+from collector.journal.rows import RECOVERED, Row, RowKey
 from collector.journal.segments import Segments
 
 log = structlog.get_logger(__name__)
@@ -187,8 +187,8 @@ class Journal:
         return len(self._segments)
 
     def entries(self) -> Iterator[tuple[RowKey, bytes]]:
-        """Every row in order, for recovery: values of LINK and CLOSED rows, b"" for the rest."""
-        return self._segments.entries((RowType.LINK, RowType.CLOSED))
+        """Every row in order, for recovery: values of the types in RECOVERED, b"" for the rest."""
+        return self._segments.entries(RECOVERED)
 
     def last_row(self) -> int:
         return self._segments.last_row()

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19\x63ollector/otlp/wire.proto\x12\x0espanjudge.wire\"\xc9\x01\n\x08SpanHead\x12\x10\n\x08trace_id\x18\x01 \x01(\x0c\x12\x0f\n\x07span_id\x18\x02 \x01(\x0c\x12<\n\nattributes\x18\t \x03(\x0b\x32(.spanjudge.wire.SpanHead.AttributesEntry\x12)\n\x06\x65vents\x18\x0b \x03(\x0b\x32\x19.spanjudge.wire.EventHead\x1a\x31\n\x0f\x41ttributesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x0c:\x02\x38\x01\"\x19\n\tEventHead\x12\x0c\n\x04name\x18\x02 \x01(\x0c\"\xa5\x01\n\nRecordHead\x12>\n\nattributes\x18\x06 \x03(\x0b\x32*.spanjudge.wire.RecordHead.AttributesEntry\x12\x10\n\x08trace_id\x18\t \x01(\x0c\x12\x12\n\nevent_name\x18\x0c \x01(\x0c\x1a\x31\n\x0f\x41ttributesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x0c:\x02\x38\x01\"\x83\x01\n\x0cResourceHead\x12@\n\nattributes\x18\x01 \x03(\x0b\x32,.spanjudge.wire.ResourceHead.AttributesEntry\x1a\x31\n\x0f\x41ttributesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x0c:\x02\x38\x01\"\x19\n\tScopeHead\x12\x0c\n\x04name\x18\x01 \x01(\x0c\"\xb3\x01\n\x07\x41nyHead\x12\x16\n\x0cstring_value\x18\x01 \x01(\x0cH\x00\x12\x14\n\nbool_value\x18\x02 \x01(\x08H\x00\x12\x13\n\tint_value\x18\x03 \x01(\x03H\x00\x12\x16\n\x0c\x64ouble_value\x18\x04 \x01(\x01H\x00\x12\x15\n\x0b\x61rray_value\x18\x05 \x01(\x0cH\x00\x12\x16\n\x0ckvlist_value\x18\x06 \x01(\x0cH\x00\x12\x15\n\x0b\x62ytes_value\x18\x07 \x01(\x0cH\x00\x42\x07\n\x05value')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19\x63ollector/otlp/wire.proto\x12\x0espanjudge.wire\"\xe1\x01\n\x08SpanHead\x12\x10\n\x08trace_id\x18\x01 \x01(\x0c\x12\x0f\n\x07span_id\x18\x02 \x01(\x0c\x12\x16\n\x0eparent_span_id\x18\x04 \x01(\x0c\x12<\n\nattributes\x18\t \x03(\x0b\x32(.spanjudge.wire.SpanHead.AttributesEntry\x12)\n\x06\x65vents\x18\x0b \x03(\x0b\x32\x19.spanjudge.wire.EventHead\x1a\x31\n\x0f\x41ttributesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x0c:\x02\x38\x01\"\x19\n\tEventHead\x12\x0c\n\x04name\x18\x02 \x01(\x0c\"\xa5\x01\n\nRecordHead\x12>\n\nattributes\x18\x06 \x03(\x0b\x32*.spanjudge.wire.RecordHead.AttributesEntry\x12\x10\n\x08trace_id\x18\t \x01(\x0c\x12\x12\n\nevent_name\x18\x0c \x01(\x0c\x1a\x31\n\x0f\x41ttributesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x0c:\x02\x38\x01\"\x83\x01\n\x0cResourceHead\x12@\n\nattributes\x18\x01 \x03(\x0b\x32,.spanjudge.wire.ResourceHead.AttributesEntry\x1a\x31\n\x0f\x41ttributesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x0c:\x02\x38\x01\"\x19\n\tScopeHead\x12\x0c\n\x04name\x18\x01 \x01(\x0c\"\xb3\x01\n\x07\x41nyHead\x12\x16\n\x0cstring_value\x18\x01 \x01(\x0cH\x00\x12\x14\n\nbool_value\x18\x02 \x01(\x08H\x00\x12\x13\n\tint_value\x18\x03 \x01(\x03H\x00\x12\x16\n\x0c\x64ouble_value\x18\x04 \x01(\x01H\x00\x12\x15\n\x0b\x61rray_value\x18\x05 \x01(\x0cH\x00\x12\x16\n\x0ckvlist_value\x18\x06 \x01(\x0cH\x00\x12\x15\n\x0b\x62ytes_value\x18\x07 \x01(\x0cH\x00\x42\x07\n\x05value')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -38,21 +38,21 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RESOURCEHEAD_ATTRIBUTESENTRY']._loaded_options = None
   _globals['_RESOURCEHEAD_ATTRIBUTESENTRY']._serialized_options = b'8\001'
   _globals['_SPANHEAD']._serialized_start=46
-  _globals['_SPANHEAD']._serialized_end=247
-  _globals['_SPANHEAD_ATTRIBUTESENTRY']._serialized_start=198
-  _globals['_SPANHEAD_ATTRIBUTESENTRY']._serialized_end=247
-  _globals['_EVENTHEAD']._serialized_start=249
-  _globals['_EVENTHEAD']._serialized_end=274
-  _globals['_RECORDHEAD']._serialized_start=277
-  _globals['_RECORDHEAD']._serialized_end=442
-  _globals['_RECORDHEAD_ATTRIBUTESENTRY']._serialized_start=198
-  _globals['_RECORDHEAD_ATTRIBUTESENTRY']._serialized_end=247
-  _globals['_RESOURCEHEAD']._serialized_start=445
-  _globals['_RESOURCEHEAD']._serialized_end=576
-  _globals['_RESOURCEHEAD_ATTRIBUTESENTRY']._serialized_start=198
-  _globals['_RESOURCEHEAD_ATTRIBUTESENTRY']._serialized_end=247
-  _globals['_SCOPEHEAD']._serialized_start=578
-  _globals['_SCOPEHEAD']._serialized_end=603
-  _globals['_ANYHEAD']._serialized_start=606
-  _globals['_ANYHEAD']._serialized_end=785
+  _globals['_SPANHEAD']._serialized_end=271
+  _globals['_SPANHEAD_ATTRIBUTESENTRY']._serialized_start=222
+  _globals['_SPANHEAD_ATTRIBUTESENTRY']._serialized_end=271
+  _globals['_EVENTHEAD']._serialized_start=273
+  _globals['_EVENTHEAD']._serialized_end=298
+  _globals['_RECORDHEAD']._serialized_start=301
+  _globals['_RECORDHEAD']._serialized_end=466
+  _globals['_RECORDHEAD_ATTRIBUTESENTRY']._serialized_start=222
+  _globals['_RECORDHEAD_ATTRIBUTESENTRY']._serialized_end=271
+  _globals['_RESOURCEHEAD']._serialized_start=469
+  _globals['_RESOURCEHEAD']._serialized_end=600
+  _globals['_RESOURCEHEAD_ATTRIBUTESENTRY']._serialized_start=222
+  _globals['_RESOURCEHEAD_ATTRIBUTESENTRY']._serialized_end=271
+  _globals['_SCOPEHEAD']._serialized_start=602
+  _globals['_SCOPEHEAD']._serialized_end=627
+  _globals['_ANYHEAD']._serialized_start=630
+  _globals['_ANYHEAD']._serialized_end=809
 # @@protoc_insertion_point(module_scope)

@@ -50,10 +50,12 @@ class SpanHead(_message.Message):
 
     TRACE_ID_FIELD_NUMBER: _builtins.int
     SPAN_ID_FIELD_NUMBER: _builtins.int
+    PARENT_SPAN_ID_FIELD_NUMBER: _builtins.int
     ATTRIBUTES_FIELD_NUMBER: _builtins.int
     EVENTS_FIELD_NUMBER: _builtins.int
     trace_id: _builtins.bytes
     span_id: _builtins.bytes
+    parent_span_id: _builtins.bytes
     @_builtins.property
     def attributes(self) -> _containers.ScalarMap[_builtins.str, _builtins.bytes]: ...
     @_builtins.property
@@ -63,12 +65,13 @@ class SpanHead(_message.Message):
         *,
         trace_id: _builtins.bytes | None = ...,
         span_id: _builtins.bytes | None = ...,
+        parent_span_id: _builtins.bytes | None = ...,
         attributes: _abc.Mapping[_builtins.str, _builtins.bytes] | None = ...,
         events: _abc.Iterable[Global___EventHead] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["span_id", b"span_id", "trace_id", b"trace_id"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["parent_span_id", b"parent_span_id", "span_id", b"span_id", "trace_id", b"trace_id"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes", "events", b"events", "span_id", b"span_id", "trace_id", b"trace_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attributes", b"attributes", "events", b"events", "parent_span_id", b"parent_span_id", "span_id", b"span_id", "trace_id", b"trace_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -12,70 +12,43 @@ written as a row in the same batch as the telemetry that caused it. It belongs t
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from itertools import islice
 
-from collector.journal.rows import FIRST_ROW, NO_ROW, Row, RowKey, RowType, closing, names
+from collector.journal.rows import FIRST_ROW, NO_ROW, Row, RowKey, RowType, closing, link_key, names
+from collector.sessions.claims import Claim as Claim  # noqa: PLC0414 - what the book gives is looked for here
+from collector.sessions.claims import Discarded as Discarded  # noqa: PLC0414
+from collector.sessions.claims import Holds
 from collector.sessions.hot import SAMPLED_OUT, Hot, HotTraces
-from collector.sessions.index import Ref, SessionIndex, State
-from collector.sessions.keys import Digest, Kind, Owner, kept
-from collector.sessions.links import TraceKey, TraceLinks, parked_owner
-from collector.sessions.recovery import recover
+from collector.sessions.index import Ref, State
+from collector.sessions.keys import SESSION_ID, Digest, Kind, Owner, kept
+from collector.sessions.links import TraceKey, parked_owner
+from collector.sessions.moving import Known, Straggler, copied
+from collector.sessions.policy import IdleRule as IdleRule  # noqa: PLC0414
+from collector.sessions.policy import Policy as Policy  # noqa: PLC0414
+from collector.sessions.recovery import Recovered, nothing_yet, recover
 from collector.sessions.wheel import Wheel
 
 _MOST_REVISIONS = 2**16 - 1  # as many as the journal has room for
 _HOT_MS = 60_000  # a trace not seen for this long is read exactly again
-
-
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """Times in milliseconds."""
-
-    idle_ms: int = 300_000
-    max_age_ms: int = 14_400_000
-    settle_ms: int = 2_000
-    late_window_ms: int = 600_000
-    max_spans: int = 20_000
-    max_bytes: int = 256 * 1024**2
-    rate: float = 1.0
-    trace_is_session: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """One closing, to be judged. `heads` are the newest rows of what belongs to the session (its own and its traces');
-    `neighbours` those of other sessions that share a trace with it. Rows above `upto` came later and do not count."""
-
-    digest: Digest
-    kind: Kind
-    revision: int
-    reason: str
-    closed_ms: int
-    inclusion_probability: float
-    upto: int
-    heads: tuple[int, ...]
-    neighbours: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Discarded:
-    """A session that closed and is not judged: `sampled_out`, `no_session` (a trace that nothing named, where those
-    are to be dropped), `empty` (all its telemetry turned out to belong elsewhere) or `revisions` (it has been judged
-    as often as can be counted)."""
-
-    reason: str
+_MOST_LOOKS = 20_000  # at once, at sessions that may be due; the rest comes up the next time
+_NEVER_SPELLED = bytes(len(SESSION_ID) + 8)
+_HELD_MS = 1_000  # until another look at what a claim still reads
 
 
 class SessionBook:
+    """Times are milliseconds by a clock that does not jump; `wall_ms` are by the one that people read."""
+
     def __init__(self, policy: Policy, now_ms: int) -> None:
         self.policy = policy
-        index = SessionIndex()
-        self._begin(index, TraceLinks(index), now_ms, next_row=FIRST_ROW)
+        self._begin(nothing_yet(policy), now_ms, next_row=FIRST_ROW)
 
-    def _begin(self, index: SessionIndex, links: TraceLinks, now_ms: int, next_row: int) -> None:
-        self.index = index
+    def _begin(self, known: Recovered, now_ms: int, next_row: int) -> None:
+        self.index = known.index
+        self.idle_rules = known.rules
         self.hot = HotTraces(now_ms)
-        self._links = links
-        self._parking = links.parking
+        self._links = known.links
+        self._roots = known.roots
+        self._holds = Holds(known.index.needed)
         self._wheel = Wheel(now_ms)
         self._outside: list[TraceKey] = []
         self._next_row = next_row
@@ -143,16 +116,23 @@ class SessionBook:
         slot = self._open(digest, Kind.SESSION, now_ms)
         if trace:
             self.hot.put(*key, Hot(owner.name, slot, self.index.generation[slot], wire, head))
-            if self._links.link(key, slot):
-                self._write_link(key, slot, weak=False, now_ms=now_ms)
-                self._end_with(key, slot, now_ms)
+            self._belongs(parked_owner(key).digest, slot, now_ms)
         return slot
+
+    def _belongs(self, trace: Digest, session: int, now_ms: int) -> None:
+        if not self._links.link(trace, session):
+            return
+        self._write_link(trace, session, weak=False, now_ms=now_ms)
+        parked = self.index.find(trace)
+        if parked is not None and self.index.ended[parked]:  # the end marker came before the name
+            self.ended(session, now_ms)
+        if self.policy.roots_end and trace in self._roots:
+            self._file(session, self._due_ms(session))
 
     def unnamed(self, tenant: str, trace: bytes, resource_name: str | None, now_ms: int) -> int:
         """An item of this trace that names no session. Returns the trace's slot, or SAMPLED_OUT."""
-        key = (tenant, trace)
-        digest = parked_owner(key).digest
-        sessions = self._links.sessions(key)
+        digest = parked_owner((tenant, trace)).digest
+        sessions = self._links.sessions(digest)
         slot = self.index.find(digest)
         if slot is None and not sessions:
             seen = self.hot.get(tenant, trace)
@@ -160,27 +140,26 @@ class SessionBook:
                 return SAMPLED_OUT
         if slot is None:
             slot = self._open(digest, Kind.TRACE, now_ms)
-            for session in sessions:
-                self._parking.attach(session, slot)
         if not self.full(slot):
             for session in sessions:
                 self._touch(session, now_ms)
         if resource_name is not None and not sessions:
-            self._name_by_resource(key, Owner(Kind.SESSION, resource_name, tenant), now_ms)
+            self._name_by_resource(digest, Owner(Kind.SESSION, resource_name, tenant), now_ms)
         return slot
 
-    def _name_by_resource(self, key: TraceKey, owner: Owner, now_ms: int) -> None:
+    def _name_by_resource(self, trace: Digest, owner: Owner, now_ms: int) -> None:
         session = self._open(owner.digest, Kind.SESSION, now_ms)
         if self.index.last_row[session] == NO_ROW:  # an empty row, so that its name can be read at closing
             head = names(owner)
             self.telemetry(session, (head,), len(head), 0, 0, now_ms)
-        if self._links.link_weakly(key, session):
-            self._write_link(key, session, weak=True, now_ms=now_ms)
+        if self._links.link_weakly(trace, session):
+            self._write_link(trace, session, weak=True, now_ms=now_ms)
 
-    def _write_link(self, key: TraceKey, session: int, *, weak: bool, now_ms: int) -> None:
-        value = names(parked_owner(key))
-        row = self._row(session, RowType.LINK, (value,), len(value), now_ms, flags=int(weak))
-        self.index.first_row[session] = min(self.index.first_row[session], row)
+    def _write_link(self, trace: Digest, session: int, *, weak: bool, now_ms: int) -> None:
+        row = self._next_row
+        self._next_row = row + 1
+        self._rows.append(Row(link_key(row, self.index.digest(session), trace, now_ms, weak=weak), ()))
+        self.index.begins_at(session, min(self.index.first_row[session], row))
 
     def drop_outside(self, now_ms: int) -> list[int]:
         """Forget what is parked of traces that turned out to belong to sessions outside the sample; their slots.
@@ -190,26 +169,46 @@ class SessionBook:
         dropped: list[int] = []
         outside, self._outside = self._outside, []
         for key in outside:
-            parked = self.index.find(parked_owner(key).digest)
-            if parked is not None and not self._parking.readers(parked):
-                self._forget(parked, now_ms)
-                dropped.append(parked)
+            owner = parked_owner(key)
+            parked = self.index.find(owner.digest)
+            if parked is None or self._links.readers(owner.digest) or self.index.ref(parked) in self._holds:
+                continue
+            self._forget(parked, now_ms, names(owner))
+            dropped.append(parked)
         return dropped
 
     def ended(self, slot: int, now_ms: int) -> None:
         """An end marker for this session was seen. In a trace's rows it speaks for the sessions that read it."""
-        for reader in self._parking.readers(slot):
+        for reader in self._readers(slot):
             self.ended(reader, now_ms)
-        if not self.index.ended_ms[slot]:
-            self.index.ended_ms[slot] = now_ms
+        if not self.index.ended[slot]:
+            self.index.ended[slot] = 1
             self._row(slot, RowType.ENDED, (), 0, now_ms)
             self._file(slot, now_ms + self.policy.settle_ms)
 
-    def _end_with(self, key: TraceKey, session: int, now_ms: int) -> None:
-        """The end marker may have come before the name."""
-        parked = self.index.find(parked_owner(key).digest)
-        if parked is not None and self.index.ended_ms[parked]:
-            self.ended(session, now_ms)
+    def rooted(self, slot: int, tenant: str, trace: bytes, now_ms: int) -> None:
+        """The root span of this trace came, for this session, or for the trace where it names none. To be called only
+        where `Policy.roots_end` is set."""
+        digest = parked_owner((tenant, trace)).digest
+        if not self._roots.arrived(digest):
+            return
+        self._row(slot, RowType.ROOT, (digest,), len(digest), now_ms)
+        for session in {slot, *self._links.readers(digest)}:
+            if self._roots.complete(session):
+                self._file(session, now_ms + self.policy.settle_ms)
+
+    def served(self, slot: int, rule: str, now_ms: int) -> None:
+        """Telemetry under this rule, `idle_rules.of` its service, came for the session or trace. To be called only
+        where `Policy.rules` are set."""
+        if self.idle_rules.add(slot, rule):
+            text = rule.encode()
+            self._row(slot, RowType.RULE, (text,), len(text), now_ms)
+            for session in (slot, *self._readers(slot)):
+                self._file(session, self._due_ms(session))
+
+    def _readers(self, slot: int) -> tuple[int, ...]:
+        """Of a trace; none of a session."""
+        return self._links.readers(self.index.digest(slot)) if self.index.kind[slot] == Kind.TRACE else ()
 
     def _open(self, digest: Digest, kind: Kind, now_ms: int) -> int:
         slot = self.index.find(digest)
@@ -225,6 +224,7 @@ class SessionBook:
             return
         self.index.last_ms[slot] = now_ms
         if self.index.reopen(slot, now_ms):
+            self._row(slot, RowType.OPENED, (), 0, now_ms)
             self._file(slot, self._due_ms(slot))
 
     # -- time ---------------------------------------------------------------------------------------------------
@@ -232,76 +232,101 @@ class SessionBook:
     def _due_ms(self, slot: int) -> int:
         index, policy = self.index, self.policy
         if index.state[slot] == State.LINGERING:
-            return index.closed_ms[slot] + policy.late_window_ms
-        due = min(index.last_ms[slot] + policy.idle_ms, index.first_ms[slot] + policy.max_age_ms)
-        if index.ended_ms[slot]:
+            return index.last_ms[slot] + policy.late_window_ms
+        if self.full(slot):
+            return 0
+        idle_ms, max_age_ms = self._times(slot)
+        due = min(index.last_ms[slot] + idle_ms, index.first_ms[slot] + max_age_ms)
+        if index.ended[slot] or self._roots_ended(slot):
             due = min(due, index.last_ms[slot] + policy.settle_ms)
-        return 0 if self.full(slot) else due
+        return due
+
+    def _times(self, slot: int) -> tuple[int, int]:
+        """Idle time and maximum age: the longest of the session and of the traces it reads."""
+        idle_ms, max_age_ms = self.idle_rules.times(slot)
+        if self.policy.rules and self.index.kind[slot] == Kind.SESSION:
+            known = self.index.rules[slot] != 0
+            for trace in self._links.parked(slot):
+                idle, age = self.idle_rules.times(trace)
+                idle_ms, max_age_ms = (max(idle_ms, idle), max(max_age_ms, age)) if known else (idle, age)
+                known = True
+        return idle_ms, max_age_ms
+
+    def _roots_ended(self, slot: int) -> bool:
+        return self.policy.roots_end and self._roots.complete(slot)
 
     def _file(self, slot: int, due_ms: int) -> None:
         """Look at this session at that time. A session may be filed more than once; early looks do no harm."""
         self._wheel.file(self.index.ref(slot), due_ms)
 
     def due(self, now_ms: int, most: int | None = None) -> list[tuple[Ref, str]]:
-        """What to close now, with the reason; the rest comes up again when there are more than `most`. Sessions judged
-        long enough ago are forgotten on the way."""
+        """What to close now, at most so many, with the reason. Sessions judged long enough ago are forgotten on the
+        way. It is over soon, however many there are: what is left comes up at the next call."""
         self.hot.turn(now_ms, max(self.policy.idle_ms, _HOT_MS))
         found: dict[Ref, str] = {}
-        for ref in self._wheel.take(now_ms):
+        for ref in islice(self._wheel.take(now_ms), _MOST_LOOKS):
             slot = self.index.slot(ref)
             if slot is None or ref in found or self.index.state[slot] == State.CLOSED:
                 continue
             due_ms = self._due_ms(slot)
             if due_ms > now_ms:
                 self._file(slot, due_ms)
-            elif self.index.state[slot] == State.LINGERING and not self._parking.readers(slot):
+            elif self.index.state[slot] != State.LINGERING:
+                reason = self._reason(slot, now_ms)
+                if reason is not None:
+                    found[ref] = reason
+                    if len(found) == most:
+                        break
+            elif ref in self._holds:
+                self._file(slot, now_ms + _HELD_MS)
+            elif not self._readers(slot):
                 self._forget(slot, now_ms)
-            elif (reason := self._reason(slot, now_ms)) is not None:
-                found[ref] = reason
-                if len(found) == most:
-                    break
         return list(found.items())
 
     def _reason(self, slot: int, now_ms: int) -> str | None:
         """Why the session closes now; None when it is a trace that follows the sessions that read it."""
         index, policy = self.index, self.policy
-        if index.kind[slot] == Kind.TRACE and self._parking.readers(slot):
+        if self._readers(slot):
             self._file(slot, now_ms + policy.idle_ms)
             return None
         if self.full(slot):
             return "max_size"
-        if index.ended_ms[slot] and index.last_ms[slot] + policy.settle_ms <= now_ms:
-            return "end_marker"
-        return "max_age" if index.first_ms[slot] + policy.max_age_ms <= now_ms else "idle"
+        if index.last_ms[slot] + policy.settle_ms <= now_ms:
+            if index.ended[slot]:
+                return "end_marker"
+            if self._roots_ended(slot):
+                return "roots_ended"
+        return "max_age" if index.first_ms[slot] + self._times(slot)[1] <= now_ms else "idle"
 
     # -- closing ------------------------------------------------------------------------------------------------
 
-    def close(self, ref: Ref, reason: str, now_ms: int) -> Claim | Discarded | None:
-        """Close a session. None when it is not open any more."""
+    def close(self, ref: Ref, reason: str, now_ms: int, wall_ms: int | None = None) -> Claim | Discarded | None:
+        """Close a session. None when it is not open any more. `wall_ms` is `now_ms` unless given."""
         index = self.index
         slot = index.slot(ref)
         if slot is None or index.state[slot] != State.OPEN:
             return None
+        wall_ms = now_ms if wall_ms is None else wall_ms
         if (discarded := self._unwanted(slot)) is not None:
             if index.kind[slot] == Kind.TRACE and index.revision[slot] < _MOST_REVISIONS:
-                self._set_aside(slot, discarded.reason, now_ms)
+                self._set_aside(slot, discarded.reason, now_ms, wall_ms)
             else:
                 self._forget(slot, now_ms)
             return discarded
-        revision, row = self._end_revision(slot, reason, now_ms)
-        return self._claim(slot, revision, reason, now_ms, self.policy.rate, row)
+        revision, row = self._end_revision(slot, reason, now_ms, wall_ms)
+        return self._claim(slot, revision, reason, wall_ms, self.policy.rate, row)
 
-    def _end_revision(self, slot: int, reason: str, now_ms: int) -> tuple[int, int]:
+    def _end_revision(self, slot: int, reason: str, now_ms: int, wall_ms: int) -> tuple[int, int]:
         """Returns its number, and that of the row that says so."""
         revision = self.index.revision[slot] + 1
         self.index.close(slot, revision, now_ms)
         value = closing(revision, self.policy.rate, reason)
-        return revision, self._row(slot, RowType.CLOSED, (value,), len(value), now_ms)
+        return revision, self._row(slot, RowType.CLOSED, (value,), len(value), wall_ms)
 
-    def _set_aside(self, slot: int, reason: str, now_ms: int) -> None:
+    def _set_aside(self, slot: int, reason: str, now_ms: int, wall_ms: int) -> None:
         """Close a trace that is not judged. Its telemetry stays for the late window: a session that is kept may yet
         turn out to own it."""
-        revision, _ = self._end_revision(slot, reason, now_ms)
+        revision, _ = self._end_revision(slot, reason, now_ms, wall_ms)
         self.finished(self.index.digest(slot), revision, now_ms)
 
     def _unwanted(self, slot: int) -> Discarded | None:
@@ -312,35 +337,41 @@ class SessionBook:
             return Discarded("no_session")
         if index.revision[slot] >= _MOST_REVISIONS:
             return Discarded("revisions")
-        empty = not index.items[slot] and not index.revision[slot] and not self._parking.traces(slot)
+        empty = not index.items[slot] and not index.revision[slot] and not self._links.parked(slot)
         return Discarded("empty") if empty else None
 
     def _claim(self, slot: int, revision: int, reason: str, closed_ms: int, probability: float, upto: int) -> Claim:
         """What is to be judged in this closing, whose CLOSED row has the number `upto`."""
-        others = {
-            self.index.last_row[reader]
-            for trace in self._parking.traces(slot)
-            for reader in self._parking.readers(trace)
-            if reader != slot
-        }
-        return Claim(
-            self.index.digest(slot),
-            Kind(self.index.kind[slot]),
+        index = self.index
+        own = (slot, *self._links.parked(slot))
+        others = self._links.neighbours(slot)
+        claim = Claim(
+            index.digest(slot),
+            Kind(index.kind[slot]),
             revision,
             reason,
             closed_ms,
             probability,
             upto,
-            tuple(self._heads(slot)),
-            tuple(sorted(others - {NO_ROW})),
+            tuple(self._heads(own)),
+            tuple(sorted(self._heads(others))),
+            tuple((index.digest(trace), index.revision[trace] + 1) for trace in own[1:] if self._was_judged(trace)),
         )
+        read = (*own, *others)
+        self._holds.hold(claim, [index.first_row[each] for each in read], tuple(map(index.ref, read)))
+        return claim
 
-    def _heads(self, slot: int) -> list[int]:
-        slots = (slot, *self._parking.traces(slot))
-        return [row for owner in slots if (row := self.index.last_row[owner]) != NO_ROW]
+    def _was_judged(self, trace: int) -> bool:
+        """As a session of its own, for want of a name."""
+        index, policy = self.index, self.policy
+        return index.revision[trace] > 0 and policy.trace_is_session and kept(index.digest(trace), policy.rate)
+
+    def _heads(self, slots: Iterable[int]) -> list[int]:
+        return [row for slot in slots if (row := self.index.last_row[slot]) != NO_ROW]
 
     def finished(self, digest: Digest, revision: int, now_ms: int) -> None:
         """The verdicts of this revision are durable."""
+        self._holds.release(digest, revision)
         slot = self.index.find(digest)
         if slot is None:
             return
@@ -348,28 +379,98 @@ class SessionBook:
         if self.index.judged(slot, revision):
             self._file(slot, self._due_ms(slot))
 
-    def _forget(self, slot: int, now_ms: int) -> None:
-        """Free a session, and the traces that nobody else reads."""
-        for gone in (*self._links.forget(slot), slot):
-            self._parking.forget(gone)
-            self._row(gone, RowType.FORGOTTEN, (), 0, now_ms)
+    def _forget(self, slot: int, now_ms: int, outside: bytes = b"") -> None:
+        """Free a session, and the traces that nobody else reads. `outside` are the names of a trace of a session that
+        is not in the sample."""
+        orphans = self._links.forget(slot)
+        self._roots.forget((self.index.digest(slot), *orphans))
+        parked = [found for trace in orphans if (found := self.index.find(trace)) is not None]
+        for gone in (*parked, slot):
+            value = (outside,) if outside else ()
+            self._row(gone, RowType.FORGOTTEN, value, len(outside), now_ms, flags=int(bool(outside)))
             self.index.free(gone)
+
+    # -- rows that stand in the way -------------------------------------------------------------------------------
+
+    def stragglers(self, below: int, start: int, most: int) -> list[Straggler]:
+        """Of the slots from `start` on, `most` of them: what needs rows below this one."""
+        index = self.index
+        return [
+            Straggler(index.ref(slot), index.last_row[slot], index.size[slot])
+            for slot, row in enumerate(index.first_row[start : start + most], start)
+            if row < below
+        ]
+
+    def can_move(self, straggler: Straggler) -> bool:
+        """Is it as it was, and does nobody read its rows? A claim not yet judged means rows by their numbers."""
+        slot = self.index.slot(straggler.ref)
+        return (
+            slot is not None
+            and self.index.state[slot] in (State.OPEN, State.LINGERING)
+            and self.index.last_row[slot] == straggler.last_row
+            and straggler.ref not in self._holds
+        )
+
+    def move(self, straggler: Straggler, chain: Sequence[tuple[RowKey, bytes]]) -> bool:
+        """Write all that is known of it anew; `chain` are the rows that `last_row` ends. False when it has changed
+        since they were read."""
+        if not self.can_move(straggler):
+            return False
+        slot = self.index.slot(straggler.ref)
+        assert slot is not None
+        rows = copied(Known(self.index, self._links, self._roots, self.idle_rules), slot, chain, self._next_row)
+        self._rows += rows
+        self._row_bytes += sum(len(piece) for row in rows for piece in row.value)
+        if chain:
+            self.index.last_row[slot] = self._next_row + len(chain) - 1
+        self.index.begins_at(slot, self._next_row)
+        self._next_row += len(rows)
+        return True
 
     # -- recovery -----------------------------------------------------------------------------------------------
 
-    def recover(self, rows: Iterable[tuple[RowKey, bytes]], last_row: int, now_ms: int) -> list[Claim]:
-        """Build the book from the journal's rows, in order; values are needed of LINK and CLOSED rows only.
+    @classmethod
+    def read(
+        cls, policy: Policy, rows: Iterable[tuple[RowKey, bytes]], last_row: int, now_ms: int
+    ) -> tuple[SessionBook, list[Claim]]:
+        """The book that the journal's rows tell, in order, and the closings still to be judged. Values are needed of
+        the types in `rows.RECOVERED` only.
 
-        Idle times start anew, for senders may have been waiting for us. Returns the closings still to be judged.
+        Idle times start anew, for senders may have been waiting for us. A row's time that has not come yet was written
+        by a clock that was wrong; it counts as now.
         """
-        recovered = recover(rows, now_ms)
-        self._begin(recovered.index, recovered.links, now_ms, last_row + 1)
-        for slot in self.index.slots():
-            self._file(slot, self._due_ms(slot))
-        return [
-            self._claim(slot, left.revision, left.reason, left.closed_ms, left.probability, left.upto)
-            for slot, left in recovered.unjudged
+        book = cls(policy, now_ms)
+        known = recover(rows, policy)
+        book._begin(known, now_ms, last_row + 1)
+        for tenant, trace in known.outside:
+            book.hot.put(tenant, trace, Hot("", SAMPLED_OUT, 0, _NEVER_SPELLED, b""))
+        book._file_all(now_ms)
+        claims = [
+            book._claim(slot, left.revision, left.reason, left.closed_ms, left.probability, left.upto)
+            for slot, left in known.unjudged()
         ]
+        return book, claims
+
+    def _file_all(self, now_ms: int) -> None:
+        index = self.index
+        for slot in index.slots():
+            index.first_ms[slot] = min(index.first_ms[slot], now_ms)
+            index.last_ms[slot] = now_ms if index.state[slot] == State.OPEN else min(index.last_ms[slot], now_ms)
+            self._file(slot, self._due_ms(slot))
+
+    def recover(self, rows: Iterable[tuple[RowKey, bytes]], last_row: int, now_ms: int) -> list[Claim]:
+        """Become the book that `read` gives; the closings still to be judged."""
+        book, claims = self.read(self.policy, rows, last_row, now_ms)
+        self.become(book)
+        return claims
+
+    def become(self, book: SessionBook) -> None:
+        """Take the place of what was read from the journal while this book stood still. Row numbers are not used again:
+        where files were lost, somebody may still mean the rows that stood in them."""
+        next_row = max(self._next_row, book._next_row)
+        for name, value in vars(book).items():
+            setattr(self, name, value)
+        self._next_row = next_row
 
     # -- figures ------------------------------------------------------------------------------------------------
 
@@ -382,5 +483,15 @@ class SessionBook:
         return self.index.open(Kind.TRACE)
 
     def oldest_needed(self) -> int:
-        """Rows below this one are needed by nobody."""
-        return min(self.index.oldest_needed(), self._next_row)
+        """Rows below this one are needed by nobody, neither by a session nor by a claim that is being judged."""
+        lowest = self.index.needed.lowest()
+        return self._next_row if lowest is None else max(lowest, FIRST_ROW)
+
+    def needed_below(self, row: int) -> int:
+        """How many sessions, traces and claims need a row below this one; to the block."""
+        return self.index.needed.below(row)
+
+    @property
+    def slots(self) -> int:
+        """Room for sessions and traces, free or not: what `stragglers` goes through."""
+        return len(self.index.state)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 SAMPLED_OUT = -1
-_MOST = 100_000  # traces in one generation
+_MOST = 25_000  # traces in one generation; each takes some 450 bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,9 @@ What a session consists of is in the journal; here is only where its newest row 
 began and was last seen, and how much there is. One row of the columns is a *slot*; slots are used again. A slot and
 its generation make a `Ref`, so that a reference kept too long is noticed instead of reaching a stranger's session.
 
+A million sessions may be open, so nothing here is an object for each of them but its key in one dict: the garbage
+collector finds nothing to walk through.
+
 Not thread-safe: it belongs to the event loop.
 """
 
@@ -15,7 +18,8 @@ from enum import IntEnum
 from typing import TypeAlias
 
 from collector.journal.rows import NO_ROW
-from collector.sessions.keys import Digest, Kind
+from collector.sessions.keys import DIGEST_BYTES, Digest, Kind
+from collector.sessions.needed import RowsNeeded
 
 NOTHING_NEEDED = 2**64 - 1
 """`first_row` of a session that has no row yet."""
@@ -35,26 +39,31 @@ class State(IntEnum):
     """judged; telemetry within the late window opens it again"""
 
 
+_OPEN, _CLOSED = int(State.OPEN), int(State.CLOSED)
+
+
 class SessionIndex:
-    """Columns by slot. Times are milliseconds since the Unix epoch, by our clock."""
+    """Columns by slot. Times are milliseconds by the book's clock."""
 
     def __init__(self) -> None:
+        self.needed = RowsNeeded()
         self._slots: dict[Digest, int] = {}
-        self._digests: list[Digest] = []
-        self._free: list[int] = []
-        self._open = {Kind.SESSION: 0, Kind.TRACE: 0}
+        self._digests = bytearray()
+        self._free = array("I")
+        self._open = [0] * len(Kind)
         self.state = array("B")
         self.kind = array("B")
+        self.ended = array("B")  # was an end marker seen?
         self.generation = array("I")
         self.last_row = array("Q")
         self.first_row = array("Q")
         self.first_ms = array("Q")
-        self.last_ms = array("Q")
-        self.ended_ms = array("Q")  # when an end marker was seen; 0: none yet
-        self.items = array("Q")
+        self.last_ms = array("Q")  # when telemetry came last, or when it was closed
+        self.items = array("I")
         self.size = array("Q")
         self.revision = array("H")
-        self.closed_ms = array("Q")
+        self.link = array("I")  # for `TraceLinks`: the newest link of this session
+        self.rules = array("H")  # for `IdleRules`
 
     def __len__(self) -> int:
         return len(self._slots)
@@ -63,62 +72,65 @@ class SessionIndex:
         return self._slots.get(digest)
 
     def digest(self, slot: int) -> Digest:
-        return self._digests[slot]
+        return bytes(self._digests[slot * DIGEST_BYTES : slot * DIGEST_BYTES + DIGEST_BYTES])
 
     def add(self, digest: Digest, kind: int, now_ms: int) -> int:
         """A new open session without rows; the digest must not be known yet."""
         if self._free:
             slot = self._free.pop()
-            self._digests[slot] = digest
+            self._digests[slot * DIGEST_BYTES : slot * DIGEST_BYTES + DIGEST_BYTES] = digest
         else:
-            slot = len(self._digests)
-            self._digests.append(digest)
-            self.generation.append(0)
-            for column in (self.state, self.kind, self.last_row, self.first_row, self.first_ms, self.last_ms):
-                column.append(0)
-            for column in (self.ended_ms, self.items, self.size, self.revision, self.closed_ms):
-                column.append(0)
+            slot = len(self.state)
+            self._digests += digest
+            self._grow()
         self._slots[digest] = slot
         self.kind[slot] = kind
-        self.set_state(slot, State.OPEN)
+        self.state[slot] = _OPEN
+        self._open[kind] += 1
         self.last_row[slot] = NO_ROW
         self.first_row[slot] = NOTHING_NEEDED
         self.first_ms[slot] = self.last_ms[slot] = now_ms
-        self.ended_ms[slot] = self.items[slot] = self.size[slot] = 0
-        self.revision[slot] = self.closed_ms[slot] = 0
+        self.ended[slot] = self.items[slot] = self.size[slot] = 0
+        self.revision[slot] = self.link[slot] = self.rules[slot] = 0
         return slot
 
+    def _grow(self) -> None:
+        for small in (self.state, self.kind, self.ended, self.revision, self.rules):
+            small.append(0)
+        for large in (self.generation, self.items, self.link, self.last_row, self.first_row, self.size):
+            large.append(0)
+        self.first_ms.append(0)
+        self.last_ms.append(0)
+
     def free(self, slot: int) -> None:
-        del self._slots[self._digests[slot]]
-        self._digests[slot] = b""
+        del self._slots[self.digest(slot)]
         self.set_state(slot, State.FREE)
-        self.first_row[slot] = NOTHING_NEEDED
+        self.begins_at(slot, NOTHING_NEEDED)
         self.generation[slot] = (self.generation[slot] + 1) & 0xFFFFFF
         self._free.append(slot)
 
-    def set_state(self, slot: int, state: State) -> None:
-        kind = Kind(self.kind[slot])
-        self._open[kind] += (state == State.OPEN) - (self.state[slot] == State.OPEN)
+    def set_state(self, slot: int, state: int) -> None:
+        self._open[self.kind[slot]] += (state == _OPEN) - (self.state[slot] == _OPEN)
         self.state[slot] = state
 
     def reopen(self, slot: int, now_ms: int) -> bool:
         """Telemetry has come. Returns whether that is a new beginning."""
-        if self.state[slot] == State.OPEN:
+        if self.state[slot] == _OPEN:
             return False
-        self.set_state(slot, State.OPEN)
+        self.set_state(slot, _OPEN)
         self.first_ms[slot] = now_ms
         return True
 
     def close(self, slot: int, revision: int, now_ms: int) -> None:
         """Closed, and waiting for the verdicts of this revision. The end marker before it does not speak for what
         comes after; the size does, for every revision reads all that came before it."""
-        self.revision[slot], self.closed_ms[slot] = revision, now_ms
-        self.set_state(slot, State.CLOSED)
-        self.ended_ms[slot] = 0
+        self.revision[slot], self.last_ms[slot] = revision, now_ms
+        self.set_state(slot, _CLOSED)
+        self.ended[slot] = 0
 
     def judged(self, slot: int, revision: int) -> bool:
         """The verdicts of this revision are there. False when the session has gone on since."""
-        if self.state[slot] != State.CLOSED or self.revision[slot] != revision:
+        if self.state[slot] != _CLOSED or self.revision[slot] != revision:
             return False
         self.set_state(slot, State.LINGERING)
         return True
@@ -130,10 +142,20 @@ class SessionIndex:
     def append(self, slot: int, row: int, items: int, size: int, now_ms: int) -> None:
         """Chain a new row to the session."""
         self.last_row[slot] = row
-        self.first_row[slot] = min(self.first_row[slot], row)
+        if self.first_row[slot] == NOTHING_NEEDED:
+            self.begins_at(slot, row)
         self.items[slot] += items
         self.size[slot] += size
         self.last_ms[slot] = now_ms
+
+    def begins_at(self, slot: int, row: int) -> None:
+        """The lowest row that is needed of this session; NOTHING_NEEDED for none."""
+        former = self.first_row[slot]
+        if former != NOTHING_NEEDED:
+            self.needed.remove(former)
+        if row != NOTHING_NEEDED:
+            self.needed.add(row)
+        self.first_row[slot] = row
 
     def ref(self, slot: int) -> Ref:
         return self.generation[slot] << _SLOT_BITS | slot
@@ -142,10 +164,6 @@ class SessionIndex:
         """The slot of a reference, or None when that session is gone."""
         slot = ref & _SLOT_MASK
         return slot if self.state[slot] != State.FREE and self.generation[slot] == ref >> _SLOT_BITS else None
-
-    def oldest_needed(self) -> int:
-        """The lowest row number that any session still needs; `NOTHING_NEEDED` when none does."""
-        return min(self.first_row, default=NOTHING_NEEDED)
 
     def slots(self) -> Iterator[int]:
         yield from self._slots.values()

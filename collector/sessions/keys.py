@@ -21,8 +21,11 @@ SESSION_ID = "session.id"
 MOST_NAME_BYTES = 1024
 """Of a session id or a tenant. Each is kept in memory for every trace and written into every row."""
 
+DIGEST_BYTES = 15
+"""120 bits are as good as unique, and a bytes object of one more would take 16 bytes more, for every open session."""
+
 Digest: TypeAlias = bytes
-"""16 bytes that stand for (tenant, kind, name) in the journal and in memory, however long the name is."""
+"""`DIGEST_BYTES` that stand for (tenant, kind, name) in the journal and in memory, however long the name is."""
 
 
 class Kind(IntEnum):
@@ -61,7 +64,7 @@ class Owner:
     def digest(self) -> Digest:
         tenant, name = self.tenant.encode(), self.name.encode()
         head = bytes((self.kind,)) + len(tenant).to_bytes(4, "big")
-        return hashlib.blake2b(head + tenant + name, digest_size=16).digest()
+        return hashlib.blake2b(head + tenant + name, digest_size=16).digest()[:DIGEST_BYTES]
 
 
 def name_fault(name: str | None) -> str | None:

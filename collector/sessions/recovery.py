@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from collector.journal.rows import NO_ROW, RowKey, RowType, split_closing, split_names
-from collector.sessions.index import SessionIndex, State
+from collector.journal.rows import NO_ROW, RowKey, RowType, linked, split_closing, split_moved, split_names
+from collector.sessions.index import SessionIndex
 from collector.sessions.keys import Digest, Kind
 from collector.sessions.links import TraceKey, TraceLinks
+from collector.sessions.policy import IdleRules, Policy
+from collector.sessions.roots import Roots
+
+_TELEMETRY = int(RowType.TELEMETRY)
+_MOST_OUTSIDE = 50_000
 
 
 @dataclass(frozen=True, slots=True)
 class Unjudged:
-    """A closing whose verdicts are not known to be durable; `upto` is the number of its CLOSED row."""
+    """A closing whose verdicts are not known to be durable; `upto` is the number of its CLOSED row, `closed_ms` wall
+    time."""
 
     revision: int
     reason: str
@@ -22,90 +28,114 @@ class Unjudged:
     upto: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Recovered:
-    """`unjudged` are closings with the slots of their sessions, in the order in which they were closed."""
+    """What the rows read so far say. Times are the rows' own."""
 
     index: SessionIndex
     links: TraceLinks
-    unjudged: list[tuple[int, Unjudged]]
+    roots: Roots
+    rules: IdleRules
+    closings: dict[Digest, dict[int, Unjudged]] = field(default_factory=dict)
+    outside: dict[TraceKey, None] = field(default_factory=dict)
+    """Traces of sessions outside the sample, as far as that had to be said; the newest ones."""
 
-
-def recover(rows: Iterable[tuple[RowKey, bytes]], now_ms: int) -> Recovered:
-    """From the journal's rows in order; values are needed of LINK and CLOSED rows only. Open sessions were last seen
-    `now_ms`."""
-    recovery = _Recovery()
-    for key, value in rows:
-        recovery.take(key, value)
-    return recovery.finish(now_ms)
-
-
-class _Recovery:
-    def __init__(self) -> None:
-        self._index = SessionIndex()
-        self._links: dict[Digest, list[tuple[TraceKey, bool]]] = {}
-        self._unjudged: dict[Digest, dict[int, Unjudged]] = {}
-        self._closed_by: dict[int, int] = {}  # slot → number of its newest CLOSED row
-
-    def take(self, key: RowKey, value: bytes) -> None:
-        index = self._index
-        if key.type == RowType.FORGOTTEN:
-            self._forget(key.digest)
-            return
-        slot = index.find(key.digest)
-        if slot is None:
-            slot = index.add(key.digest, key.kind, key.at_ms)
-        match key.type:
-            case RowType.TELEMETRY:
-                index.reopen(slot, key.at_ms)
-                index.append(slot, key.row, key.items, key.size, key.at_ms)
-            case RowType.LINK:
-                index.first_row[slot] = min(index.first_row[slot], key.row)
-                trace, _ = split_names(value, Kind.TRACE)
-                of_trace = (trace.tenant, bytes.fromhex(trace.name))
-                self._links.setdefault(key.digest, []).append((of_trace, bool(key.flags)))
-            case RowType.ENDED:
-                index.ended_ms[slot] = key.at_ms
-            case RowType.CLOSED:
-                self._close(slot, key, value)
-            case RowType.DONE:
-                self._unjudged.get(key.digest, {}).pop(key.flags, None)
-                index.judged(slot, key.flags)
-
-    def _close(self, slot: int, key: RowKey, value: bytes) -> None:
-        revision, probability, reason = split_closing(value)
-        self._index.close(slot, revision, key.at_ms)
-        self._closed_by[slot] = key.row
-        closing = Unjudged(revision, reason, key.at_ms, probability, key.row)
-        self._unjudged.setdefault(key.digest, {})[revision] = closing
-
-    def _forget(self, digest: Digest) -> None:
-        self._links.pop(digest, None)
-        self._unjudged.pop(digest, None)
-        slot = self._index.find(digest)
-        if slot is not None:
-            self._index.free(slot)
-            self._closed_by.pop(slot, None)
-
-    def finish(self, now_ms: int) -> Recovered:
-        index = self._index
-        links = TraceLinks(index)
-        links.restore(self._links)
-        self._reopen_readers(links, now_ms)
-        for known in index.slots():
-            if index.state[known] == State.OPEN:
-                index.last_ms[known] = now_ms
-        unjudged = [
+    def unjudged(self) -> list[tuple[int, Unjudged]]:
+        """Closings with the slots of their sessions, in the order in which they were closed."""
+        found = [
             (slot, closing)
-            for digest, closings in self._unjudged.items()
-            if (slot := index.find(digest)) is not None
+            for digest, closings in self.closings.items()
+            if (slot := self.index.find(digest)) is not None
             for closing in closings.values()
         ]
-        return Recovered(index, links, sorted(unjudged, key=lambda found: found[1].upto))
+        return sorted(found, key=lambda each: each[1].upto)
 
-    def _reopen_readers(self, links: TraceLinks, now_ms: int) -> None:
-        """Telemetry in a trace's rows, behind the closing of a session that reads them, has opened it again."""
-        for slot, row in self._closed_by.items():
-            newest = max((self._index.last_row[trace] for trace in links.parking.traces(slot)), default=NO_ROW)
-            if newest > row:
-                self._index.reopen(slot, now_ms)
+
+def nothing_yet(policy: Policy) -> Recovered:
+    """What an empty journal says."""
+    index = SessionIndex()
+    links = TraceLinks(index)
+    return Recovered(index, links, Roots(index, links), IdleRules(policy, index))
+
+
+def recover(rows: Iterable[tuple[RowKey, bytes]], policy: Policy) -> Recovered:
+    """From the journal's rows in order; values are needed of the types in `rows.RECOVERED` only."""
+    recovered = nothing_yet(policy)
+    index = recovered.index
+    find, add, append, reopen, last_row = index.find, index.add, index.append, index.reopen, index.last_row
+    for key, value in rows:
+        row, before, digest, at_ms, kind, row_type, _, items, size = key
+        if row_type != _TELEMETRY:
+            _take(recovered, key, value)
+            continue
+        slot = find(digest)
+        if slot is None:
+            slot = add(digest, kind, at_ms)
+        else:
+            reopen(slot, at_ms)
+            if before == NO_ROW and last_row[slot] != NO_ROW:  # the beginning of a copy: nothing before it counts
+                index.items[slot] = index.size[slot] = 0
+                index.begins_at(slot, row)
+        append(slot, row, items, size, at_ms)
+    return recovered
+
+
+def _take(recovered: Recovered, key: RowKey, value: bytes) -> None:
+    index = recovered.index
+    if key.type == RowType.FORGOTTEN:
+        _forget(recovered, key, value)
+        return
+    slot = index.find(key.digest)
+    if slot is None:
+        slot = index.add(key.digest, key.kind, key.at_ms)
+    match key.type:
+        case RowType.LINK | RowType.NAMED:
+            trace = linked(key) if key.type == RowType.LINK else split_names(value, Kind.TRACE)[0].digest
+            _ = recovered.links.link_weakly(trace, slot) if key.flags else recovered.links.link(trace, slot)
+            index.begins_at(slot, min(index.first_row[slot], key.row))
+        case RowType.ENDED:
+            index.ended[slot] = 1
+        case RowType.OPENED:
+            index.reopen(slot, key.at_ms)
+        case RowType.CLOSED:
+            revision, probability, reason = split_closing(value)
+            index.close(slot, revision, key.at_ms)
+            closing = Unjudged(revision, reason, key.at_ms, probability, key.row)
+            recovered.closings.setdefault(key.digest, {})[revision] = closing
+        case RowType.DONE:
+            _done(recovered, key.digest, key.flags)
+            index.judged(slot, key.flags)
+        case RowType.MOVED:
+            _moved(index, slot, key, value)
+        case RowType.ROOT:
+            recovered.roots.arrived(value)
+        case RowType.RULE:
+            recovered.rules.add(slot, value.decode())
+
+
+def _done(recovered: Recovered, digest: Digest, revision: int) -> None:
+    closings = recovered.closings.get(digest)
+    if closings is not None:
+        closings.pop(revision, None)
+        if not closings:
+            del recovered.closings[digest]
+
+
+def _moved(index: SessionIndex, slot: int, key: RowKey, value: bytes) -> None:
+    state, index.ended[slot], index.last_ms[slot] = split_moved(value)
+    index.set_state(slot, state)
+    index.revision[slot], index.first_ms[slot] = key.flags, key.at_ms
+    index.begins_at(slot, key.before)
+
+
+def _forget(recovered: Recovered, key: RowKey, value: bytes) -> None:
+    recovered.closings.pop(key.digest, None)
+    slot = recovered.index.find(key.digest)
+    if slot is not None:
+        recovered.roots.forget((key.digest, *recovered.links.forget(slot)))
+        recovered.index.free(slot)
+    if key.flags:
+        trace, _ = split_names(value, Kind.TRACE)
+        recovered.outside[trace.tenant, bytes.fromhex(trace.name)] = None
+        if len(recovered.outside) > _MOST_OUTSIDE:
+            del recovered.outside[next(iter(recovered.outside))]

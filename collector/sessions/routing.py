@@ -76,12 +76,14 @@ class Routed:
 @dataclass(frozen=True, slots=True)
 class _Around:
     """What resource and scope say of the items in them: `session` is the one the resource names, `names` the
-    attributes by which an item may name its own, `fault` why none of them can be taken."""
+    attributes by which an item may name its own, `fault` why none of them can be taken, `rule` the idle rule of the
+    service (None where there are no such rules)."""
 
     session: str | None
     own: bool
     names: tuple[str, ...]
     fault: str | None = None
+    rule: str | None = None
 
 
 @dataclass(slots=True)
@@ -98,18 +100,24 @@ class _Part:
     """views into the request"""
     items_size: int = 0
     ended: bool = False
+    rules: set[str] = field(default_factory=set)
+    """of the services that it is from"""
+    roots: list[bytes] = field(default_factory=list)
+    """traces whose root span is in it, where anybody wants to know"""
 
-    def add(self, group: ScopeGroup, item: memoryview) -> None:
+    def add(self, group: ScopeGroup, rule: str | None, item: memoryview) -> None:
         if group is not self.group:
-            self.begin(group)
+            self.begin(group, rule)
         self.items.append(item)
         self.items_size += len(item)
 
-    def begin(self, group: ScopeGroup) -> None:
+    def begin(self, group: ScopeGroup, rule: str | None) -> None:
         """What comes now is of this group. Each part turns its own page: a request may have as many groups as parts,
         and going through all parts for each group would take the square of them."""
         self.finish()
         self.group = group
+        if rule is not None:
+            self.rules.add(rule)
 
     def finish(self) -> None:
         if self.group is None or not self.items:
@@ -127,6 +135,7 @@ class Router:
     def __init__(self, book: SessionBook, marks: Marks) -> None:
         self._book = book
         self._marks = marks
+        self._wants_roots, self._wants_rules = book.policy.roots_end, bool(book.policy.rules)
         self._end_events = frozenset(marks.end_events)
         self._needles = tuple(name.encode() for name in (*marks.end_events, *marks.end_attributes))
         self._around_cache: dict[tuple[bytes, bytes], _Around] = {}
@@ -162,10 +171,18 @@ class Router:
                 continue
             routed.kept += part.count
             self._book.telemetry(slot, part.value, part.size, part.count, flags, now_ms)
-            if part.ended:
-                self._book.ended(slot, now_ms)
+            self._tell(slot, part, tenant, now_ms)
         routed.rows, routed.size = self._book.take_rows()
         return routed
+
+    def _tell(self, slot: int, part: _Part, tenant: str, now_ms: int) -> None:
+        """What else the book wants to know of telemetry that is kept."""
+        for rule in part.rules:
+            self._book.served(slot, rule, now_ms)
+        for trace in part.roots:
+            self._book.rooted(slot, tenant, trace, now_ms)
+        if part.ended:
+            self._book.ended(slot, now_ms)
 
     def _spans(
         self,
@@ -180,7 +197,7 @@ class Router:
         view = memoryview(request)
         generation = self._book.index.generation
         find, startswith, known_of = request.find, request.startswith, self._book.hot.of(tenant).get
-        sampled_out = 0
+        wants_roots, sampled_out = self._wants_roots, 0
         for start, body, end in group.items:
             if startswith(_TRACE_ID_FIRST, body):
                 known = known_of(request[body + 2 : body + 18])
@@ -196,11 +213,13 @@ class Router:
                             if part is None:
                                 part = parts[slot] = _Part([known.head], len(known.head))
                             if part.group is not group:  # `part.add`, without the call
-                                part.begin(group)
+                                part.begin(group, around.rule)
                             part.items.append(view[start:end])
                             part.items_size += end - start
                             if self._may_end(request, body, end):
                                 part.ended |= self._ends_unread(request[body:end])
+                            if wants_roots and _is_root(request[body:end]):
+                                part.roots.append(request[body + 2 : body + 18])
                             continue
             self._span_exactly(request, group, (start, body, end), around, tenant, parts, routed, now_ms)
         routed.sampled_out += sampled_out
@@ -237,9 +256,11 @@ class Router:
         if part is None:
             routed.sampled_out += 1
             return
-        part.add(group, memoryview(request)[start:end])
+        part.add(group, around.rule, memoryview(request)[start:end])
         if self._may_end(request, body, end):
             part.ended |= self._span_ends(span)
+        if self._wants_roots and not span.parent_span_id:
+            part.roots.append(trace)
 
     def _records(
         self,
@@ -271,7 +292,7 @@ class Router:
             if part is None:
                 routed.sampled_out += 1
                 continue
-            part.add(group, memoryview(request)[start:end])
+            part.add(group, around.rule, memoryview(request)[start:end])
             event = record.event_name.decode("utf-8", "replace") or _text(record.attributes, _EVENT_NAME)
             part.ended |= event in self._end_events or self._has_end_attribute(record.attributes)
             if event == _SESSION_START and (previous := _text(record.attributes, _PREVIOUS_ID)):
@@ -314,10 +335,12 @@ class Router:
                 scope = ScopeHead.FromString(embedded(group.scope, 1)).name.decode("utf-8", "replace")
             except DecodeError as error:
                 raise Malformed(f"a resource or scope cannot be decoded: {error}") from error
-            own = scope == self._marks.own_scope or _text(attributes, "service.name") == self._marks.own_service
+            service = _text(attributes, "service.name")
+            own = scope == self._marks.own_scope or service == self._marks.own_service
+            rule = self._book.idle_rules.of(service or "") if self._wants_rules else None
             names_here = self._marks.names.of(scope)
             session = named_by(attributes, names_here)
-            known = _Around(session, own, names_here, name_fault(session))
+            known = _Around(session, own, names_here, name_fault(session), rule)
             self._remember(key, known)
         return known
 
@@ -355,6 +378,14 @@ class Router:
         slot = self._book.index.find(Owner(Kind.SESSION, session, tenant).digest)
         if slot is not None:
             self._book.ended(slot, now_ms)
+
+
+def _is_root(span: bytes) -> bool:
+    """Of a span whose trace and session are known. A damaged one is no root."""
+    try:
+        return not SpanHead.FromString(span).parent_span_id
+    except DecodeError:
+        return False
 
 
 def _part_of(parts: dict[int, _Part], slot: int, head: bytes) -> _Part:

@@ -7,6 +7,7 @@ which happens for every request, then costs nothing here.
 from __future__ import annotations
 
 from array import array
+from collections import deque
 from collections.abc import Iterator
 
 from collector.sessions.index import Ref
@@ -17,18 +18,26 @@ class Wheel:
 
     def __init__(self, now_ms: int) -> None:
         self._buckets: dict[int, array[int]] = {}
+        self._ready: deque[array[int]] = deque()  # each with what comes first at its end
         self._fired = now_ms // 1000
 
     def file(self, ref: Ref, due_ms: int) -> None:
         second = max(-(-due_ms // 1000), self._fired + 1)
-        self._buckets.setdefault(second, array("Q")).append(ref)
+        bucket = self._buckets.get(second)
+        if bucket is None:
+            bucket = self._buckets[second] = array("Q")
+        bucket.append(ref)
 
     def take(self, now_ms: int) -> Iterator[Ref]:
-        """Everything filed for `now_ms` or before; what is not taken comes up again. What is filed meanwhile comes up
-        in a later second."""
+        """Everything filed for `now_ms` or before. What is filed meanwhile comes up in a later second; what is not
+        taken from the iterator comes first the next time."""
         self._fired = max(self._fired, now_ms // 1000)
         for second in sorted(second for second in self._buckets if second <= self._fired):
-            bucket = self._buckets[second]
+            bucket = self._buckets.pop(second)
+            bucket.reverse()
+            self._ready.append(bucket)
+        while self._ready:
+            bucket = self._ready[0]
             while bucket:
                 yield bucket.pop()
-            del self._buckets[second]
+            self._ready.popleft()

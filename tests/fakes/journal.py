@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from collector.journal.rows import NO_ROW, Row, RowKey, RowType, decode_key
+from collector.journal.rows import NO_ROW, RECOVERED, Row, RowKey, decode_key
 
 
 class MemoryRows:
@@ -13,7 +13,7 @@ class MemoryRows:
 
     def append(self, rows: Sequence[Row]) -> None:
         for row in rows:
-            assert row.key.row == len(self._rows) + 1
+            assert row.key.row > self.last_row()
             self._rows[row.key.row] = (decode_key(row.key.encode()), b"".join(row.value))
 
     def chain(self, last_row: int) -> list[tuple[RowKey, bytes]]:
@@ -26,7 +26,11 @@ class MemoryRows:
 
     def entries(self) -> Iterator[tuple[RowKey, bytes]]:
         for key, value in self._rows.values():
-            yield key, value if key.type in (RowType.LINK, RowType.CLOSED) else b""
+            yield key, value if key.type in RECOVERED else b""
 
     def last_row(self) -> int:
-        return len(self._rows)
+        return max(self._rows, default=0)
+
+    def drop_before(self, row: int) -> None:
+        """All but the newest, as `Segments` does with its files."""
+        self._rows = {number: kept for number, kept in self._rows.items() if number >= min(row, self.last_row())}

@@ -7,9 +7,11 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from collector.sessions.book import Claim, Discarded, Policy
-from collector.sessions.index import State
+from collector.journal.rows import RowType, names
+from collector.sessions.book import Claim, Discarded, IdleRule, Policy, SessionBook
+from collector.sessions.index import NOTHING_NEEDED, State
 from collector.sessions.keys import Kind, Owner, kept
 from collector.sessions.links import parked_owner
 from tests.collector.sessions.desk import POLICY, Desk
@@ -20,6 +22,11 @@ ANN = Owner(Kind.SESSION, "ann").digest
 
 def _say(desk: Desk, number: int, trace: int = 1, session: str = "ann") -> None:
     desk.send("traces", trace_request([span(trace, number, session__id=session)]))
+
+
+def _span_of(session: str, trace: int, number: int, parent: int | None = None) -> Span:
+    """Of a session, or of none."""
+    return span(trace, number, parent, session__id=session) if session else span(trace, number, parent)
 
 
 def _end(desk: Desk) -> None:
@@ -310,8 +317,9 @@ _STEPS = st.lists(
         st.tuples(st.just("end"), st.just(0)),
         st.tuples(st.just("wait"), st.sampled_from([1, 4, 12])),
         st.tuples(st.just("done"), st.just(0)),
+        st.tuples(st.just("move"), st.integers(0, 3)),
     ),
-    max_size=14,
+    max_size=16,
 )
 
 
@@ -350,13 +358,15 @@ def _live(steps: list[tuple[str, int]], crash_before: int | None) -> dict[tuple[
                 _end(desk)
             case "wait":
                 waiting += desk.wait(value)
+            case "move":
+                desk.move(value)
             case _:
                 judge()
     desk.wait(12)
     return judged
 
 
-@given(_STEPS, st.integers(0, 14))
+@given(_STEPS, st.integers(0, 16))
 @settings(max_examples=300)
 def test_a_crash_anywhere_loses_no_claim_and_repeats_none(steps: list[tuple[str, int]], crash_before: int) -> None:
     judged = _live(steps, crash_before)
@@ -391,3 +401,243 @@ def test_a_trace_that_is_not_judged_alone_is_forgotten_after_the_late_window() -
     desk.wait(12)
     desk.wait(32)
     assert len(desk.book.index) == 0
+
+
+# -- the journal's files --------------------------------------------------------------------------------------------
+
+
+def _known(book: SessionBook) -> dict[bytes, tuple[object, ...]]:
+    """What the book knows of each session and trace that has rows, but for the times that start anew."""
+    index = book.index
+    return {
+        index.digest(slot): (
+            index.kind[slot],
+            index.state[slot],
+            index.ended[slot],
+            index.last_row[slot],
+            index.first_row[slot],
+            index.first_ms[slot],
+            index.items[slot],
+            index.size[slot],
+            index.revision[slot],
+            sorted(book.idle_rules.rules(slot)),
+            sorted(book._links.traces(slot)),
+            book._roots_ended(slot),
+        )
+        for slot in index.slots()
+        if index.first_row[slot] != NOTHING_NEEDED
+    }
+
+
+_FULLER_STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("say"), st.integers(1, 3), st.sampled_from(["ann", "bob", ""])),
+        st.tuples(st.just("root"), st.integers(1, 3), st.sampled_from(["ann", ""])),
+        st.tuples(st.just("by resource"), st.integers(1, 3), st.sampled_from(["ann", "dora"])),
+        st.tuples(st.just("end"), st.just(0), st.just("")),
+        st.tuples(st.just("wait"), st.sampled_from([1, 4, 12, 40]), st.just("")),
+        st.tuples(st.just("done"), st.just(0), st.just("")),
+        st.tuples(st.just("rule"), st.integers(0, 3), st.sampled_from(["slow*", "", "gone"])),
+        st.tuples(st.just("move"), st.integers(0, 4), st.just("")),
+    ),
+    max_size=20,
+)
+
+
+@given(_FULLER_STEPS)
+@settings(max_examples=400)
+def test_the_rows_tell_all_that_the_book_knows_wherever_they_were_copied(steps: list[tuple[str, int, str]]) -> None:
+    desk = Desk(replace(POLICY, roots_end=True, rules=(IdleRule("slow*", 20_000, 60_000),)))
+    for number, (step, value, name) in enumerate(steps, start=1):
+        match step:
+            case "say":
+                desk.send("traces", trace_request([_span_of(name, value, number, 99)]))
+            case "root":
+                desk.send("traces", trace_request([_span_of(name, value, number)]))
+            case "by resource":
+                desk.send("traces", trace_request([span(value, number, 99)], resource={"session.id": name}))
+            case "end":
+                _end(desk)
+            case "wait":
+                desk.wait(value)
+            case "rule" if value < desk.book.slots and desk.book.index.state[value] == State.OPEN:
+                desk.book.served(value, name, desk.now_ms)
+            case "move":
+                desk.move(value)
+            case _:
+                for claim in desk.claims:
+                    desk.done(claim)
+                desk.claims.clear()
+        desk.write()
+        before, needed = _known(desk.book), desk.book.oldest_needed()
+        again, claims = SessionBook.read(desk.policy, desk.rows.entries(), desk.rows.last_row(), desk.now_ms)
+        assert _known(again) == before
+        assert again.oldest_needed() == needed
+        assert sorted(map(_closing, claims)) == sorted(map(_closing, desk.claims))
+
+
+def test_a_copied_session_is_read_from_its_copy_alone() -> None:
+    desk = Desk()
+    _say(desk, 1)
+    _say(desk, 2)
+    assert desk.move(0)
+    assert [key.row for key, _ in desk.rows.entries()] == [4, 5, 6, 7]
+    desk.crash()
+    _say(desk, 3)
+    assert _spans(desk, _only(desk.wait(11))) == {"span 1", "span 2", "span 3"}
+
+
+def test_what_a_claim_reads_is_not_moved_until_it_is_judged() -> None:
+    desk = Desk()
+    desk.send("traces", trace_request([span(1, 1), span(1, 2, session__id="ann"), span(2, 3)]))
+    claim = _only([each for each in desk.wait(11) if each.digest == ANN])
+    slots = list(desk.book.index.slots())
+    assert [desk.move(slot) for slot in slots] == [False, False, False]
+    _say(desk, 4)  # open again, and its first closing not yet judged
+    assert not any(map(desk.move, slots))
+    assert desk.book.oldest_needed() == 1
+    assert _spans(desk, claim) == {"span 1", "span 2"}
+    for each in desk.claims:
+        desk.done(each)
+    assert all(map(desk.move, slots))
+    assert _spans(desk, _only(desk.wait(11))) == {"span 1", "span 2", "span 4"}
+
+
+def test_a_session_that_has_changed_since_its_rows_were_read_is_not_moved() -> None:
+    desk = Desk()
+    _say(desk, 1)
+    (straggler,) = desk.book.stragglers(NOTHING_NEEDED, 0, 10)
+    chain = desk.rows.chain(straggler.last_row)
+    _say(desk, 2)
+    assert not desk.book.move(straggler, chain)
+
+
+def test_a_claim_needs_its_rows_though_its_session_goes_on_and_is_forgotten() -> None:
+    desk = Desk()
+    _say(desk, 1)
+    first = _only(desk.wait(12))
+    _say(desk, 2)
+    desk.done(_only(desk.wait(12)))  # the second revision is judged before the first
+    desk.wait(40)
+    assert desk.book.oldest_needed() == 1
+    assert _spans(desk, first) == {"span 1"}
+    desk.done(first)
+    desk.wait(5)
+    assert len(desk.book.index) == 0
+
+
+# -- other ways to be over ------------------------------------------------------------------------------------------
+
+
+ROOTS = replace(POLICY, roots_end=True)
+
+
+@pytest.mark.parametrize("crash", [False, True])
+@pytest.mark.parametrize("names_on_roots_only", [False, True])
+def test_a_session_is_over_when_each_of_its_traces_has_its_root(crash: bool, names_on_roots_only: bool) -> None:
+    desk = Desk(ROOTS)
+    child = "" if names_on_roots_only else "ann"
+    desk.send("traces", trace_request([_span_of(child, 1, 2, 1), _span_of("ann", 1, 1), _span_of(child, 2, 4, 3)]))
+    if not names_on_roots_only:
+        assert desk.wait(5) == []
+    desk.send("traces", trace_request([span(2, 3, session__id="ann")]))
+    if crash:
+        desk.crash()
+    claim = _only(desk.wait(4))
+    assert claim.reason == "roots_ended"
+    assert _spans(desk, claim) == {"span 1", "span 2", "span 3", "span 4"}
+
+
+def test_a_late_child_puts_the_closing_off_until_it_has_settled() -> None:
+    desk = Desk(ROOTS)
+    desk.send("traces", trace_request([span(1, 1, session__id="ann")]))
+    desk.wait(1)
+    desk.send("traces", trace_request([span(1, 2, 1, session__id="ann")]))
+    assert desk.wait(1.5) == []
+    assert _spans(desk, _only(desk.wait(2))) == {"span 1", "span 2"}
+
+
+def test_a_new_trace_opens_the_session_again_until_its_root_has_come() -> None:
+    desk = Desk(ROOTS)
+    desk.send("traces", trace_request([span(1, 1, session__id="ann")]))
+    desk.done(_only(desk.wait(4)))
+    desk.send("traces", trace_request([span(2, 3, 2, session__id="ann")]))
+    assert desk.wait(5) == []
+    desk.send("traces", trace_request([span(2, 2, session__id="ann")]))
+    claim = _only(desk.wait(4))
+    assert (claim.reason, claim.revision) == ("roots_ended", 2)
+
+
+def test_a_trace_that_nothing_names_is_over_with_its_root() -> None:
+    desk = Desk(ROOTS)
+    desk.send("traces", trace_request([span(1, 2, 1)]))
+    assert desk.wait(5) == []
+    desk.send("traces", trace_request([span(1, 1)]))
+    assert _only(desk.wait(4)).reason == "roots_ended"
+
+
+def test_roots_close_nothing_unless_that_is_wanted() -> None:
+    desk = Desk()
+    desk.send("traces", trace_request([span(1, 1, session__id="ann")]))
+    assert desk.wait(9) == []
+    assert _only(desk.wait(2)).reason == "idle"
+
+
+RULES = replace(POLICY, rules=(IdleRule("slow-*", 30_000, 120_000), IdleRule("*-job", 5_000, 60_000)))
+
+
+def _of(service: str, number: int, session: str = "ann") -> bytes:
+    return trace_request([_span_of(session, 1, number)], resource={"service.name": service})
+
+
+@pytest.mark.parametrize(
+    ("services", "idle_s"),
+    [
+        (["slow-desk"], 30),
+        (["quick-job"], 5),
+        (["slow-job"], 30),  # the first rule that matches
+        (["shop"], 10),
+        (["quick-job", "shop"], 10),
+        (["shop", "slow-desk", "quick-job"], 30),
+        (["quick-job", "slow-desk"], 30),
+    ],
+)
+@pytest.mark.parametrize("backward", [False, True])
+@pytest.mark.parametrize("crash", [False, True])
+@pytest.mark.parametrize("named", [False, True])
+def test_the_longest_idle_time_of_the_services_of_a_session_holds(
+    services: list[str], idle_s: int, backward: bool, crash: bool, named: bool
+) -> None:
+    desk = Desk(RULES)
+    for number, service in enumerate(reversed(services) if backward else services, start=1):
+        desk.send("traces", _of(service, number, session="ann" if named else ""))
+    if not named:
+        desk.send("logs", log_request([record(1, session__id="ann")], resource={"service.name": services[0]}))
+    if crash:
+        desk.crash()
+    assert desk.wait(idle_s - 1) == []
+    assert _only(desk.wait(2)).reason == "idle"
+
+
+def test_a_rule_that_is_gone_after_a_restart_gives_way_to_the_usual_times() -> None:
+    desk = Desk(RULES)
+    desk.send("traces", _of("slow-desk", 1))
+    desk.policy = POLICY
+    desk.crash()
+    assert desk.wait(9) == []
+    assert _only(desk.wait(2)).reason == "idle"
+
+
+def test_links_of_earlier_builds_are_read() -> None:
+    desk = Desk()
+    desk.send("traces", trace_request([span(1, 1)]))
+    _say(desk, 2)
+    names_of_trace = names(parked_owner(("", trace_id(1))))
+    rows = [
+        (key._replace(type=RowType.NAMED, before=0, items=0), names_of_trace)
+        if key.type == RowType.LINK
+        else (key, value)
+        for key, value in desk.rows.entries()
+    ]
+    book, _ = SessionBook.read(POLICY, rows, desk.rows.last_row(), desk.now_ms)
+    assert _known(book) == _known(desk.book)
