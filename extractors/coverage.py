@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, TypeAlias
 
+from extractors.skill_files import may_read
 from extractors.skills import LoadOutcome
-from extractors.trajectory import ROOT_AGENT, CallOutcome, Trajectory
+from extractors.trajectory import ROOT_AGENT, CallOutcome, ToolCall, Trajectory
 
 
 class Signal(StrEnum):
@@ -113,7 +114,7 @@ def coverage(trajectory: Trajectory) -> Coverage:
         if trajectory.prompts
         else _once(False, happened),
         Signal.CATALOG: _once(trajectory.offered_skills is not None, happened),
-        Signal.LOADS: _tally(load.name is not None for load in loads),
+        Signal.LOADS: _tally(load.name is not None for load in loads) if loads else Tally(0, int(hides_reads(calls))),
         Signal.REFUSALS: _tally(load.refusal is not None for load in refused),
         Signal.BODIES: _tally(load.body is not None for load in loaded),
         Signal.ARGUMENTS: _tally(call.arguments is not None or call.arguments_text is not None for call in calls),
@@ -132,6 +133,15 @@ def coverage(trajectory: Trajectory) -> Coverage:
         Signal.DEFINITIONS: _once(trajectory.tool_definitions is not None, happened),
         Signal.SUB_AGENTS: Tally(sub_agents, sub_agents),
     }
+
+
+def hides_reads(calls: Iterable[ToolCall]) -> bool:
+    """Whether a call may have shown a SKILL.md without anybody being able to tell, for want of its arguments."""
+    return any(
+        call.arguments is None and call.arguments_text is None and may_read(call.name)
+        for call in calls
+        if call.outcome is not CallOutcome.REFUSED
+    )
 
 
 def beside(found: Coverage, whole: Coverage) -> Coverage:

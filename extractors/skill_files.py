@@ -72,6 +72,12 @@ def reading(tool: str, arguments: Mapping[str, Value] | None, text: str | None =
     return found if found is not None and found.skill_files else None
 
 
+def may_read(tool: str) -> bool:
+    """Whether a tool's name allows that it showed a file: a shell, an interpreter or a tool that reads."""
+    words = {word.lower() for word in _WORDS.findall(tool)}
+    return bool(words & (_SHELLS | _INTERPRETERS)) or _reads_files(tool, {})
+
+
 def scripts(tool: str, arguments: Mapping[str, Value] | None, text: str | None = None) -> tuple[str, ...]:
     """The texts that a call hands to a shell or an interpreter; () when it does not run any."""
     if arguments is None:

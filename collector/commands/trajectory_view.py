@@ -9,6 +9,7 @@ from rich.text import Text
 
 from collector.commands.terminal import LONG, NOT_RECORDED, duration, recorded, safe, short, styled
 from extractors.anchors import Anchor
+from extractors.coverage import hides_reads
 from extractors.skills import LoadedBy, LoadOutcome, SkillInvocation
 from extractors.spans import Session
 from extractors.trajectory import ROOT_AGENT, Agent, CallOutcome, Step, ToolCall, Trajectory
@@ -115,7 +116,8 @@ def _catalog(trajectory: Trajectory, places: Places, most: int) -> Iterator[Text
 
 
 def _skills(trajectory: Trajectory, places: Places, most: int) -> Iterator[Text]:
-    yield _count("skill invocations", trajectory.skill_invocations)
+    hidden = "none seen; what tools read is not recorded" if hides_reads(trajectory.tool_calls) else "none"
+    yield _count("skill invocations", trajectory.skill_invocations, hidden)
     for load in trajectory.skill_invocations:
         yield _item(*load_parts(load), source(load.anchor, places))
         if load.outcome is LoadOutcome.REFUSED:

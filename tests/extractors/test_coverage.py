@@ -110,6 +110,20 @@ def test_what_another_recording_shows_to_have_happened_is_not_recorded_here() ->
     assert beside(here, there)[Signal.PROMPTS] == here[Signal.PROMPTS]
 
 
+@pytest.mark.parametrize(
+    ("call", "level"),
+    [
+        (replace(CALL, name="exec_command"), Level.NOT_RECORDED),
+        (replace(CALL, name="read_file"), Level.NOT_RECORDED),
+        (replace(CALL, name="read_file", arguments={"path": "notes.md"}), Level.NOT_SEEN),
+        (replace(CALL, name="bash", outcome=CallOutcome.REFUSED), Level.NOT_SEEN),
+        (CALL, Level.NOT_SEEN),
+    ],
+)
+def test_what_a_call_with_hidden_arguments_read_is_not_known(call: ToolCall, level: Level) -> None:
+    assert coverage(replace(BARE, tool_calls=(call,)))[Signal.LOADS].level is level
+
+
 def test_tallies_of_sessions_add_up() -> None:
     both = together([coverage(BARE), coverage(replace(BARE, offered_skills=()))])
     assert both[Signal.CATALOG] == Tally(1, 2)

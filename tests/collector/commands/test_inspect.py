@@ -29,6 +29,12 @@ def test_what_the_telemetry_lacks_is_called_not_recorded() -> None:
     assert "arguments   not recorded" in shown.stdout
 
 
+def test_no_skill_loaded_and_no_way_to_tell_differ() -> None:
+    shown = inspect(FIXTURES / "codex" / "traces-only")
+    assert "skill invocations   none seen; what tools read is not recorded" in shown.stdout
+    assert "for skill loads, tool arguments" in shown.stdout
+
+
 def test_traces_and_logs_of_one_session_are_put_together_across_files(tmp_path: Path) -> None:
     (tmp_path / "logs-01.bin").write_bytes(log_request([record(1, "user_prompt")]))
     (tmp_path / "traces-01.bin").write_bytes(trace_request([span(1, 2, parent=1)]))
