@@ -3,6 +3,7 @@
 What is read, each also gzipped, told apart by content:
 - an `Export{Trace,Logs}ServiceRequest` in protobuf (`.bin`, `.pb`);
 - OTLP/JSON: one object with `resourceSpans` or `resourceLogs`, however it is laid out;
+- an array of such objects;
 - JSON lines: one such object a line, as the Collector's file exporter writes them;
 - the file exporter's `format: proto`: each request behind its length, 4 bytes, big-endian.
 
@@ -29,6 +30,7 @@ from collector.otlp.otlp_json import Signal, to_protobuf
 from collector.otlp.wire_pb2 import SpanHead
 
 _GZIP = b"\x1f\x8b"
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _PROTOBUF_ENDINGS = frozenset({".bin", ".pb", ".binpb", ".proto"})
 _LINES_ENDINGS = frozenset({".jsonl", ".ndjson"})
@@ -66,7 +68,10 @@ def read_recordings(paths: Sequence[Path]) -> Iterator[Reading]:
     """Everything in the files, and in the files below the directories, in order of their names."""
     for path in paths:
         if path.is_dir():
-            for file in _files_below(path):
+            files = _files_below(path)
+            if not files:
+                yield Unreadable(str(path), f"no file in it ends like a recording: {', '.join(sorted(_ENDINGS))}")
+            for file in files:
                 yield from read_file(file, found_in_directory=True)
         else:
             yield from read_file(path)
@@ -108,8 +113,12 @@ def _read(path: Path, file: io.BufferedReader, found_in_directory: bool) -> Iter
     start = file.peek(_PEEK)
     if not start:
         yield Unreadable(str(path), "the file is empty", skipped=found_in_directory)
+    elif start.startswith(_UTF_16):
+        yield Unreadable(str(path), "the text is UTF-16, as PowerShell's > writes it: save it as UTF-8")
     elif start[0] == 0:  # no request of less than 16 MiB has a length that begins otherwise, and no request does
         yield from _with_lengths(path, file)
+    elif kind not in _PROTOBUF_ENDINGS and _looks_like_an_array(start):
+        yield from _array(file.read(), str(path), found_in_directory)
     elif kind in _PROTOBUF_ENDINGS or not _looks_like_json(start):
         yield from _protobuf(file.read(), _signal_named(path.name), str(path))
     else:
@@ -117,9 +126,33 @@ def _read(path: Path, file: io.BufferedReader, found_in_directory: bool) -> Iter
 
 
 def _looks_like_json(start: bytes) -> bool:
-    text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
+    text = _without_mark(start)
     # A request begins with a newline and a length, and 0x7b, "{", is a length too: look one further.
     return text.startswith(b"{") and text[1:].lstrip()[:1] in {b'"', b"}"}
+
+
+def _looks_like_an_array(start: bytes) -> bool:
+    text = _without_mark(start)
+    # As above: after a length of 0x5b, "[", no length inside is as great as these signs are.
+    return text.startswith(b"[") and text[1:].lstrip()[:1] in {b"{", b"]"}
+
+
+def _without_mark(start: bytes) -> bytes:
+    """Text without a byte order mark and blanks before it."""
+    return start.removeprefix(b"\xef\xbb\xbf").lstrip()
+
+
+def _array(text: bytes, where: str, found_in_directory: bool) -> Iterator[Reading]:
+    """The requests in a JSON array."""
+    try:
+        documents = orjson.loads(_without_mark(text))
+    except orjson.JSONDecodeError as error:
+        yield Unreadable(where, f"not JSON: {error}")
+        return
+    if not documents:
+        yield Unreadable(where, "the array is empty", skipped=found_in_directory)
+    for number, document in enumerate(documents, start=1):
+        yield from _document(orjson.dumps(document), f"{where} request {number}", skippable=found_in_directory)
 
 
 def _with_lengths(path: Path, file: io.BufferedReader) -> Iterator[Reading]:

@@ -28,7 +28,7 @@ def read(path: Path) -> tuple[list[Recorded], list[Unreadable]]:
 
 
 @pytest.mark.parametrize(("signal", "payload"), [("traces", TRACES), ("logs", LOGS)])
-@pytest.mark.parametrize("form", ["protobuf", "json", "pretty json", "lines", "lengths"])
+@pytest.mark.parametrize("form", ["protobuf", "json", "pretty json", "lines", "array", "lengths"])
 @pytest.mark.parametrize("zipped", [False, True])
 def test_every_form_gives_the_request_that_was_recorded(
     tmp_path: Path, signal: str, payload: bytes, form: str, zipped: bool
@@ -38,6 +38,7 @@ def test_every_form_gives_the_request_that_was_recorded(
         "json": as_json(payload, signal),
         "pretty json": as_json(payload, signal, indent=2),
         "lines": as_json(payload, signal) + b"\n",
+        "array": b"\xef\xbb\xbf[" + as_json(payload, signal) + b"]\n",
         "lengths": len(payload).to_bytes(4, "big") + payload,
     }[form]
     file = tmp_path / "recording"
@@ -117,6 +118,40 @@ def test_a_named_file_that_is_no_recording_is_a_problem(tmp_path: Path) -> None:
     file.write_text('{"answer": 42}', encoding="utf-8")
     _, unreadable = read(file)
     assert not unreadable[0].skipped
+
+
+@pytest.mark.parametrize(
+    ("content", "cause"),
+    [
+        (b"[]", "the array is empty"),
+        (b'[{"a": 1}]', "neither resourceSpans nor resourceLogs"),
+        (b'[{"a": 1}', "not JSON"),
+        ('{"resourceSpans": []}'.encode("utf-16"), "UTF-16"),
+    ],
+)
+def test_what_is_wrong_with_a_text_is_told(tmp_path: Path, content: bytes, cause: str) -> None:
+    file = tmp_path / "agent.json"
+    file.write_bytes(content)
+    recorded, unreadable = read(file)
+    assert not recorded
+    assert cause in unreadable[0].cause
+
+
+def test_a_request_that_begins_like_an_array_is_no_array(tmp_path: Path) -> None:
+    payload = next(
+        request for size in range(120) if (request := trace_request([span(1, 1)], scope="s" * size))[:2] == b"\n["
+    )
+    file = tmp_path / "recording"
+    file.write_bytes(payload)
+    assert [one.payload for one in read(file)[0]] == [payload]
+
+
+def test_a_directory_without_recordings_is_a_problem(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("# no recording", encoding="utf-8")
+    (found,) = read_recordings([tmp_path])
+    assert isinstance(found, Unreadable)
+    assert not found.skipped
+    assert ".jsonl" in found.cause
 
 
 def test_zstd_is_named(tmp_path: Path) -> None:
