@@ -396,7 +396,7 @@ class SessionBook:
         """Of the slots from `start` on, `most` of them: what needs rows below this one."""
         index = self.index
         return [
-            Straggler(index.ref(slot), index.last_row[slot], index.size[slot])
+            Straggler(index.ref(slot), row, index.last_row[slot], index.size[slot])
             for slot, row in enumerate(index.first_row[start : start + most], start)
             if row < below
         ]

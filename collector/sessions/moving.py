@@ -25,9 +25,10 @@ from collector.sessions.roots import Roots
 
 @dataclass(frozen=True, slots=True)
 class Straggler:
-    """A session or trace to copy: the chain of rows that ends with `last_row`, of `size` bytes in all."""
+    """A session or trace to copy: the chain of rows from `first_row` to `last_row`, of `size` bytes in all."""
 
     ref: Ref
+    first_row: int
     last_row: int
     size: int
 
