@@ -136,9 +136,10 @@ class Trajectory:
     """One session's story. Everything is in time order; `harness` is a registry name, `"unrecognised"` when
     nothing in it was understood, in which case `scopes` says what sent it.
 
-    `offered_skills` is the root agent's catalog: None = not recorded, () = recorded as empty. `answer` is the
-    root agent's last text to the person. `notes` are remarks for people about gaps and damage. `attributes` are
-    the resource's and, over them, the first root span's, for suites to match on: short texts, numbers, truth values.
+    `offered_skills` is the root agent's catalog (of a mere workflow, that of the agent to which it handed the task):
+    None = not recorded, () = recorded as empty. `answer` is the root agent's last text to the person. `notes` are
+    remarks for people about gaps and damage. `attributes` are the resource's and, over them, the first root span's, for
+    suites to match on: short texts, numbers, truth values.
     """
 
     session_id: str

@@ -14,14 +14,15 @@ from typing import Final
 from extractors import attributes as at
 from extractors.anchors import Anchor
 from extractors.conventions.genai_calls import declared_skills, tool_calls
+from extractors.conventions.genai_catalogs import Offer, Reader, offers
 from extractors.conventions.genai_content import CONTENT_EVENTS, Content, all_definitions, unreadable
 from extractors.conventions.genai_failures import failure_text, failures, has_failed
 from extractors.conventions.genai_spans import Layout, Placed, layout_of, operation
 from extractors.conventions.genai_turns import Turns, turns_of
 from extractors.coverage import CONTENT, Setting, Signal
 from extractors.messages import ASSISTANT_ROLES, Message
-from extractors.skill_signals import catalog, invocations, lists_skills, with_refusals
-from extractors.skills import Skill, SkillInvocation
+from extractors.skill_signals import catalog, invocations, with_refusals
+from extractors.skills import SkillInvocation
 from extractors.spans import Session, Value
 from extractors.trajectory import (
     ROOT_AGENT,
@@ -71,7 +72,7 @@ class Habits:
     spans_every_call: bool = False
     no_tools: frozenset[str] = frozenset({"(merged tools)"})
     settle: Callable[[ToolCall], ToolCall] = _as_it_is
-    catalog: Callable[[str], tuple[Skill, ...] | None] = catalog
+    catalog: Reader = catalog
 
 
 PLAIN = Habits()
@@ -97,8 +98,8 @@ def read(session: Session, habits: Habits) -> Trajectory:
     calls = tuple(habits.settle(call) for call in found)
     steps = tuple(_step(placed, turns) for placed in layout.exchanges)
     loads = invocations(calls, declared_skills(layout))
-    catalogs = {agent: _catalog_of(agent, layout, calls, habits) for agent in _agent_ids(layout, calls)}
-    offered, catalog_anchor = catalogs.get(ROOT_AGENT, (None, None))
+    offered = offers(_agent_ids(layout, calls), layout, turns, calls, habits.catalog)
+    root_offer = offered.get(ROOT_AGENT, Offer())
     definitions = all_definitions(
         placed.content.definitions for placed in (*layout.exchanges, *layout.agent_spans) if placed.agent == ROOT_AGENT
     )
@@ -107,15 +108,15 @@ def read(session: Session, habits: Habits) -> Trajectory:
         session.session_id,
         habits.harness,
         tuple(turns.prompts),
-        offered,
-        catalog_anchor,
+        root_offer.skills,
+        root_offer.anchor,
         loads,
         steps,
         calls,
         definitions,
         answer,
         answer_anchor,
-        tuple(replace(_agent(agent, layout), offered_skills=catalogs[agent][0]) for agent in catalogs),
+        tuple(replace(_agent(agent, layout), offered_skills=offer.skills) for agent, offer in offered.items()),
         failures(layout),
         _versions(layout, definitions, loads),
         _root_anchor(layout, session),
@@ -183,27 +184,6 @@ def _agent(agent: str, layout: Layout) -> Agent:
     own = [placed for placed in (*layout.exchanges, *layout.tools) if placed.agent == agent]
     name = next((name for placed in own if (name := at.text(placed.attributes, at.AGENT_NAME))), None)
     return replace(known, name=name) if known is not None else Agent(agent, name)
-
-
-def _catalog_of(
-    agent: str, layout: Layout, calls: Iterable[ToolCall], habits: Habits
-) -> tuple[tuple[Skill, ...] | None, Anchor | None]:
-    """All skills that an agent's prompts and listing tools offered, and the place that first named any.
-
-    A harness may add the catalog to the prompt only after the agent span began: requests are asked first.
-    """
-    told = [
-        (placed.content.system, placed.anchor)
-        for placed in (*layout.exchanges, *layout.agent_spans)
-        if placed.agent == agent
-    ]
-    told += [(call.result, call.anchor) for call in calls if call.agent == agent and lists_skills(call.name)]
-    found = [(skills, anchor) for text, anchor in told if text and (skills := habits.catalog(text)) is not None]
-    if not found:
-        return None, None
-    union = {skill.name: skill for skills, _ in reversed(found) for skill in reversed(skills)}
-    anchor = next((anchor for skills, anchor in found if skills), found[0][1])
-    return tuple(reversed(union.values())), anchor
 
 
 def _answer(layout: Layout, steps: Sequence[Step]) -> tuple[str | None, Anchor | None]:

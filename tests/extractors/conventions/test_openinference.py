@@ -166,7 +166,8 @@ def test_agents_of_a_chain_are_sub_agents_with_catalogs_of_their_own() -> None:
     found = registry.extract(session("openinference/crew"))
     assert found.harness == "openinference"
     assert [agent.id for agent in found.agents] == ["root", "root/forecaster", "root/writer"]
-    assert found.offered_skills is None
+    assert found.offered_skills == found.agents[1].offered_skills  # the crew itself talks to no model
+    assert found.agents[2].offered_skills is None
     assert [skill.name for skill in found.agents[1].offered_skills or ()] == ["frost-watch", "seed-swap"]
 
 

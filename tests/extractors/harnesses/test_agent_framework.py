@@ -89,9 +89,9 @@ def test_parallel_loads_keep_their_bodies_and_resources_are_no_loads() -> None:
 def test_agents_of_a_workflow_are_sub_agents_with_catalogs_of_their_own() -> None:
     found = trajectory("workflow")
     assert [(agent.id, agent.name, agent.offered_skills is None) for agent in found.agents] == [
-        ("root", "intake", True),
+        ("root", "intake", False),
         ("root/triage", "triage", False),
         ("root/writer", "writer", False),
     ]
-    assert found.offered_skills is None
+    assert found.offered_skills == found.agents[1].offered_skills  # triage got the task
     assert found.task == "Bent wheel and soft brakes."

@@ -55,7 +55,14 @@ def test_after_a_handoff_each_agent_has_its_own() -> None:
     assert [agent.id for agent in found.agents] == ["root", "root/plot_helper", "root/Seed Desk"]
     (load,) = found.skill_invocations
     assert (load.agent, load.name) == ("root/Seed Desk", "seed-swap")
-    assert (found.offered_skills, found.answer) == (None, "Ida has leeks.")
+    assert found.answer == "Ida has leeks."
+
+
+def test_the_catalog_of_the_agent_that_got_the_task_is_the_workflows() -> None:
+    found = registry.extract(session("openai_agents/handoff"))
+    assert [skill.name for skill in found.offered_skills or ()] == ["frost-watch", "seed-swap"]
+    assert found.offered_skills == found.agents[1].offered_skills
+    assert found.agents[2].offered_skills is None
 
 
 def test_a_handoff_is_the_call_that_the_model_made_for_it() -> None:
