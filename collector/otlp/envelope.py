@@ -155,8 +155,15 @@ def embedded(around: bytes, number: int) -> bytes:
     return b"".join(parts)  # concatenation is how protobuf merges a message
 
 
+_SHORT = tuple(bytes((value,)) for value in range(0x80))
+
+
 def encode_varint(value: int) -> bytes:
     """`value` (not negative) as a protobuf varint."""
+    if value < 0x80:
+        return _SHORT[value]
+    if value < 0x4000:
+        return bytes((value & 0x7F | 0x80, value >> 7))
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)

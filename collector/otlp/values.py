@@ -6,7 +6,7 @@ deeper than `MAX_DEPTH`, becomes None and leaves a note; its neighbours are unha
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from google.protobuf.message import DecodeError
 
@@ -22,8 +22,8 @@ def text(raw: str | bytes) -> str:
     return raw if isinstance(raw, str) else raw.decode("utf-8", "replace")
 
 
-def attributes(pairs: Iterable[pb.KeyValue], notes: set[str]) -> dict[str, Value]:
-    """Key-value pairs as a dict; of a key that comes twice the last one counts. Adds what was lost to `notes`."""
+def attributes(pairs: Collection[pb.KeyValue], notes: set[str]) -> dict[str, Value]:
+    """Key-value pairs as a dict; of a key that comes twice the first counts. Adds what was lost to `notes`."""
     found: dict[str, Value] = {}
     for pair in pairs:
         any_value = pair.value
@@ -35,6 +35,16 @@ def attributes(pairs: Iterable[pb.KeyValue], notes: set[str]) -> dict[str, Value
             found[name] = raw if type(raw) is str else text(raw)
         else:
             found[name] = any_value.int_value or value(any_value, notes)
+    return found if len(found) == len(pairs) else _first_of_each(pairs, notes)
+
+
+def _first_of_each(pairs: Iterable[pb.KeyValue], notes: set[str]) -> dict[str, Value]:
+    """OTLP forbids a key to come twice. Where one does, the Collector goes by the first, and so does ingest, which has
+    looked for the session's name already."""
+    found: dict[str, Value] = {}
+    for pair in pairs:
+        if (name := text(pair.key)) not in found:
+            found[name] = value(pair.value, notes)
     return found
 
 

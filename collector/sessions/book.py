@@ -18,9 +18,9 @@ from collector.journal.rows import FIRST_ROW, NO_ROW, Row, RowKey, RowType, clos
 from collector.sessions.claims import Claim as Claim  # noqa: PLC0414 - what the book gives is looked for here
 from collector.sessions.claims import Discarded as Discarded  # noqa: PLC0414
 from collector.sessions.claims import Holds
-from collector.sessions.hot import SAMPLED_OUT, Hot, HotTraces
+from collector.sessions.hot import OUTSIDE, SAMPLED_OUT, HotTraces
 from collector.sessions.index import Ref, State
-from collector.sessions.keys import SESSION_ID, Digest, Kind, Owner, kept
+from collector.sessions.keys import Digest, Kind, Owner, kept
 from collector.sessions.links import TraceKey, parked_owner
 from collector.sessions.moving import Known, Straggler, copied
 from collector.sessions.policy import IdleRule as IdleRule  # noqa: PLC0414
@@ -31,7 +31,6 @@ from collector.sessions.wheel import Wheel
 _MOST_REVISIONS = 2**16 - 1  # as many as the journal has room for
 _HOT_MS = 60_000  # a trace not seen for this long is read exactly again
 _MOST_LOOKS = 20_000  # at once, at sessions that may be due; the rest comes up the next time
-_NEVER_SPELLED = bytes(len(SESSION_ID) + 8)
 _HELD_MS = 1_000  # until another look at what a claim still reads
 
 
@@ -102,20 +101,15 @@ class SessionBook:
 
     # -- who is it? ---------------------------------------------------------------------------------------------
 
-    def named(self, owner: Owner, trace: bytes, head: bytes, wire: bytes, now_ms: int) -> int:
-        """An item of this trace (b"": of none) names this session. Returns its slot, or SAMPLED_OUT.
-
-        `head` and `wire` are remembered for the next item of the trace, see `Hot`.
-        """
+    def named(self, owner: Owner, trace: bytes, now_ms: int) -> int:
+        """An item of this trace (b"": of none) names this session. Returns its slot, or SAMPLED_OUT."""
         digest, key = owner.digest, (owner.tenant, trace)
         if not kept(digest, self.policy.rate):
             if trace:
-                self.hot.put(*key, Hot(owner.name, SAMPLED_OUT, 0, wire, head))
                 self._outside.append(key)
             return SAMPLED_OUT
         slot = self._open(digest, Kind.SESSION, now_ms)
         if trace:
-            self.hot.put(*key, Hot(owner.name, slot, self.index.generation[slot], wire, head))
             self._belongs(parked_owner(key).digest, slot, now_ms)
         return slot
 
@@ -443,7 +437,7 @@ class SessionBook:
         known = recover(rows, policy)
         book._begin(known, now_ms, last_row + 1)
         for tenant, trace in known.outside:
-            book.hot.put(tenant, trace, Hot("", SAMPLED_OUT, 0, _NEVER_SPELLED, b""))
+            book.hot.put(tenant, trace, OUTSIDE)
         book._file_all(now_ms)
         claims = [
             book._claim(slot, left.revision, left.reason, left.closed_ms, left.probability, left.upto)

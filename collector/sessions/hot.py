@@ -1,4 +1,4 @@
-"""A cache in front of the exact reading: which session did an item of this trace name last?
+"""A cache in front of the exact reading: which session did an item of this trace name last, and how?
 
 Two generations of dicts, so that it stays bounded without bookkeeping for each use. A miss costs one exact reading
 and nothing else.
@@ -8,25 +8,55 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from collector.otlp.spelled import SPAN_ATTRIBUTE, TRACE_ID_FIRST, attribute
+from collector.sessions.keys import Naming
+
 SAMPLED_OUT = -1
-_MOST = 25_000  # traces in one generation; each takes some 450 bytes
+_MOST = 25_000  # traces in one generation; each takes some 550 bytes
+_MOST_BEFORE = 1
+"""Of an item that names its session by a weaker attribute it must be shown that no stronger one is in it; each takes a
+look at all its bytes."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Hot:
-    """The session last named in a trace: `wire` is how an item of it spells that, from the attribute key on, and
-    `head` how its rows begin. `slot` is SAMPLED_OUT for a session that is not kept."""
+    """The session last named in a trace. Not frozen, as that would triple what it costs to make one for every trace;
+    nobody changes it.
+
+    `slot` is SAMPLED_OUT for a session that is not kept, `head` how its rows begin. `wire` is how a span names it: the
+    whole attribute, in which `key` begins at `lead`. That counts where `absent`, the key of the stronger attribute, is
+    not in the span; and only among these `names`, since other scopes may name sessions by other attributes. `names` is
+    None where a span has to be read to know.
+    """
 
     name: str
     slot: int
     generation: int
-    wire: bytes
     head: bytes
+    names: tuple[str, ...] | None
+    key: bytes
+    lead: int
+    wire: bytes
+    absent: bytes | None
+
+
+OUTSIDE = Hot("", SAMPLED_OUT, 0, b"", None, b"", 0, b"", None)
+"""For a trace of some session that is not kept, whose name is not known any more."""
+
+
+def hot(naming: Naming, names: tuple[str, ...], slot: int, generation: int, head: bytes) -> Hot:
+    """For a session that an item has named, by one of `names`."""
+    name, place = naming
+    key = names[place].encode()
+    wire = attribute(SPAN_ATTRIBUTE, key, name)
+    quick = names if place <= _MOST_BEFORE else None
+    absent = names[place - 1].encode() if place else None
+    return Hot(name, slot, generation, head, quick, key, wire.index(key), wire, absent)
 
 
 class HotTraces:
-    """By tenant, then trace id. To be trusted only where the item's bytes agree with `Hot.wire`, or its exactly read
-    name with `Hot.name`."""
+    """By tenant, then trace id. To be trusted only where the item names the session itself, by its bytes or when read
+    exactly."""
 
     def __init__(self, now_ms: int) -> None:
         self._young: dict[str, dict[bytes, Hot]] = {}
@@ -34,19 +64,21 @@ class HotTraces:
         self._turned_ms = now_ms
 
     def of(self, tenant: str) -> dict[bytes, Hot]:
-        """The young generation, to be looked into directly by the hot path."""
+        """The young generation, to be looked into directly by the hot path: by the first 18 bytes of a span, which
+        are `TRACE_ID_FIRST` and the trace id."""
         return self._young.setdefault(tenant, {})
 
     def get(self, tenant: str, trace: bytes) -> Hot | None:
         """From either generation."""
-        return self.of(tenant).get(trace) or self._old.get(tenant, {}).get(trace)
+        key = TRACE_ID_FIRST + trace
+        return self.of(tenant).get(key) or self._old.get(tenant, {}).get(key)
 
     def put(self, tenant: str, trace: bytes, hot: Hot) -> None:
         young = self.of(tenant)
         if len(young) >= _MOST:
             self._old[tenant] = young
             young = self._young[tenant] = {}
-        young[trace] = hot
+        young[TRACE_ID_FIRST + trace] = hot
 
     def turn(self, now_ms: int, after_ms: int) -> None:
         """Drop the old generation and begin a young one, when the young one is this old."""

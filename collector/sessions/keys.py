@@ -2,7 +2,8 @@
 
 1. the item's own `session.id`; 2. its own alias of it (`gen_ai.conversation.id`, ...); 3. the session of its trace,
 named by any other item of it; 4. `session.id` (or an alias) of its resource; 5. the trace itself, if so configured.
-Empty and non-text ids count as missing. (design §3; conventions §2.6)
+Empty and non-text ids count as missing. Of an attribute that comes twice the first counts, as in the Collector.
+(design §3; conventions §2.6)
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from google.protobuf.message import DecodeError
 
@@ -98,13 +99,20 @@ def text_of(value: bytes) -> str | None:
     return parsed.string_value.decode("utf-8", "replace") or None
 
 
-def named_by(attributes: RawAttributes | Mapping[str, bytes], names: Iterable[str]) -> str | None:
+class Naming(NamedTuple):
+    """A session that something names, and by which of the attributes that may: their place, 0 the strongest."""
+
+    session: str
+    place: int
+
+
+def named_by(attributes: RawAttributes | Mapping[str, bytes], names: Iterable[str]) -> Naming | None:
     """The session these attributes name: the first of `names` (strongest first) that holds a text."""
-    for name in names:
+    for place, name in enumerate(names):
         if name in attributes:
             found = text_of(attributes[name])
             if found is not None:
-                return found
+                return Naming(found, place)
     return None
 
 

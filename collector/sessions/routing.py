@@ -1,132 +1,50 @@
 """Which rows of the journal does a request become? The hot path: span content is neither decoded nor copied here
 unless it is kept.
 
-For each item the session id is read exactly: from a parse that leaves attribute values alone (`wire.proto`), or, when
-the item's trace was seen before, by finding the attribute's key and comparing what follows, byte for byte, with how
-the trace's session is spelled there. Text inside a prompt can look like an attribute; all it can ever do is to agree
-with the session its trace already has, so it cannot move telemetry into another session.
+For each item the session id is read exactly. Where the item's trace was seen before, that takes three looks: the key
+of the attribute is found in the span's bytes, what stands around it is, byte for byte, how the trace's session is
+spelled, and it is a field of the span itself. All else is parsed, with attribute values left alone (`naming`). Both
+ways give the same answer for every valid span, whatever texts it holds: see tests/collector/sessions/test_agreement.py.
+
+One thing the quick way does not see: a span that gives its trace id twice, of which the last counts, is taken for one
+of the first. It goes to the session it names all the same; only its second trace learns no name from it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from google.protobuf.message import DecodeError
 
 from collector.errors import Malformed
-from collector.journal.rows import Row, Signal, names, signal_flags
-from collector.otlp.envelope import Piece, ScopeGroup, embedded, encode_varint, walk, wrap
-from collector.otlp.wire_pb2 import RecordHead, ResourceHead, ScopeHead, SpanHead
+from collector.journal.rows import Signal, names, signal_flags
+from collector.otlp.envelope import ScopeGroup, walk
+from collector.otlp.spelled import TRACE_ID_FIRST, is_own_field
+from collector.otlp.wire_pb2 import RecordHead, SpanHead
 from collector.sessions.book import SessionBook
-from collector.sessions.hot import SAMPLED_OUT
-from collector.sessions.keys import (
-    SESSION_ID,
-    Kind,
-    Owner,
-    RawAttributes,
-    SessionNames,
-    is_set,
-    name_fault,
-    named_by,
-    text_of,
-)
+from collector.sessions.end_markers import EndMarkers, goes_on_from
+from collector.sessions.hot import SAMPLED_OUT, hot
+from collector.sessions.keys import Kind, Naming, Owner, name_fault
+from collector.sessions.naming import named_at_sight, named_by_record, named_by_span
+from collector.sessions.parts import Part, Parts, Routed
+from collector.sessions.surroundings import Around, Marks, Surroundings
+
+__all__ = ["Marks", "Routed", "Router"]
 
 _NO_TRACE = bytes(16)
 _NO_SPAN = bytes(8)
-_SESSION_KEY = SESSION_ID.encode()
-_TRACE_ID_FIRST = b"\x0a\x10"  # field 1, 16 bytes: how every known encoder begins a span
-_EVENT_NAME = "event.name"
-_SESSION_START = "session.start"
-_PREVIOUS_ID = "session.previous_id"
-_CACHED_RESOURCES = 10_000
-_CACHED_BYTES = 32 * 1024**2
 
 
-@dataclass(frozen=True, slots=True)
-class Marks:
-    """What in the telemetry means more than telemetry. `own_scope`: ours, never to be judged."""
+class _Turn:
+    """One request on its way. `tenant` is that of the group at hand."""
 
-    own_scope: str = "spanjudge"
-    own_service: str = "spanjudge"
-    names: SessionNames = field(default_factory=SessionNames)
-    end_events: tuple[str, ...] = ("session.end",)
-    end_attributes: tuple[str, ...] = ()
+    __slots__ = ("now_ms", "parts", "request", "routed", "tenant", "view")
 
-
-@dataclass(slots=True)
-class Routed:
-    """What became of a request's items: received = kept + sampled_out + own + no_session + full + rejected."""
-
-    rows: list[Row] = field(default_factory=list)
-    size: int = 0
-    received: int = 0
-    kept: int = 0
-    sampled_out: int = 0
-    own: int = 0
-    no_session: int = 0
-    full: int = 0
-    rejected: int = 0
-    cause: str = ""
-
-    def reject(self, cause: str, count: int = 1) -> None:
-        self.rejected += count
-        self.cause = self.cause or cause
-
-
-@dataclass(frozen=True, slots=True)
-class _Around:
-    """What resource and scope say of the items in them: `session` is the one the resource names, `names` the
-    attributes by which an item may name its own, `fault` why none of them can be taken, `rule` the idle rule of the
-    service (None where there are no such rules)."""
-
-    session: str | None
-    own: bool
-    names: tuple[str, ...]
-    fault: str | None = None
-    rule: str | None = None
-
-
-@dataclass(slots=True)
-class _Part:
-    """What of one request goes to one session or trace: the row it will become."""
-
-    value: list[Piece]
-    """the head of the row, then finished groups"""
-    size: int
-    count: int = 0
-    group: ScopeGroup | None = None
-    """the one that `items` are of"""
-    items: list[Piece] = field(default_factory=list)
-    """views into the request"""
-    items_size: int = 0
-    ended: bool = False
-    rules: set[str] = field(default_factory=set)
-    """of the services that it is from"""
-    roots: list[bytes] = field(default_factory=list)
-    """traces whose root span is in it, where anybody wants to know"""
-
-    def add(self, group: ScopeGroup, rule: str | None, item: memoryview) -> None:
-        if group is not self.group:
-            self.begin(group, rule)
-        self.items.append(item)
-        self.items_size += len(item)
-
-    def begin(self, group: ScopeGroup, rule: str | None) -> None:
-        """What comes now is of this group. Each part turns its own page: a request may have as many groups as parts,
-        and going through all parts for each group would take the square of them."""
-        self.finish()
-        self.group = group
-        if rule is not None:
-            self.rules.add(rule)
-
-    def finish(self) -> None:
-        if self.group is None or not self.items:
-            return
-        pieces = wrap(self.group.resource, self.group.scope, self.items, self.items_size)
-        self.size += len(pieces[0]) + self.items_size
-        self.count += len(self.items)
-        self.value += pieces
-        self.items, self.items_size = [], 0
+    def __init__(self, request: bytes, now_ms: int) -> None:
+        self.request = request
+        self.view = memoryview(request)
+        self.now_ms = now_ms
+        self.tenant = ""
+        self.parts = Parts()
+        self.routed = Routed()
 
 
 class Router:
@@ -134,250 +52,177 @@ class Router:
 
     def __init__(self, book: SessionBook, marks: Marks) -> None:
         self._book = book
-        self._marks = marks
-        self._wants_roots, self._wants_rules = book.policy.roots_end, bool(book.policy.rules)
-        self._end_events = frozenset(marks.end_events)
-        self._needles = tuple(name.encode() for name in (*marks.end_events, *marks.end_attributes))
-        self._around_cache: dict[tuple[bytes, bytes], _Around] = {}
-        self._around_bytes = 0
+        self._wants_roots = book.policy.roots_end
+        self._ends = EndMarkers(marks)
+        self.surroundings = Surroundings(marks, book.idle_rules.of if book.policy.rules else None)
 
     def route(self, signal: Signal, request: bytes, tenant: str, now_ms: int) -> Routed:
-        """`request` is an uncompressed Export{Trace,Logs}ServiceRequest. Raises `Malformed`, nothing kept, when its
-        envelope is broken; a bad item in a good envelope is rejected alone."""
+        """`request` is an uncompressed Export{Trace,Logs}ServiceRequest; `tenant` is what its sender said of all of
+        it, "" for nothing: then each resource may. Raises `Malformed`, nothing kept, when its envelope is broken; a
+        bad item in a good envelope is rejected alone."""
         if (fault := name_fault(tenant)) is not None:
             raise Malformed(fault)
-        groups = [(group, self._around(group)) for group in walk(request)]
-        routed = Routed()
-        parts: dict[int, _Part] = {}
+        groups = [(group, self.surroundings.of(group)) for group in walk(request)]
+        turn = _Turn(request, now_ms)
+        routed = turn.routed
         place = self._spans if signal == "traces" else self._records
         for group, around in groups:
-            routed.received += len(group.items)
+            count = len(group.items)
+            routed.received += count
             if around.own:
-                routed.own += len(group.items)
-                continue
-            if around.fault is not None:
-                routed.reject(around.fault, len(group.items))
-                continue
-            place(request, group, around, tenant, parts, routed, now_ms)
+                routed.own += count
+            elif around.fault is not None:
+                routed.reject(around.fault, count)
+            else:
+                turn.tenant = tenant or around.tenant
+                place(turn, group, around)
+        self._write(turn, signal)
+        return routed
+
+    def _write(self, turn: _Turn, signal: Signal) -> None:
+        """Every part into the book, and the book's rows out."""
+        book, routed, parts, now_ms = self._book, turn.routed, turn.parts.by_slot, turn.now_ms
         for part in parts.values():
             part.finish()
-        for slot in self._book.drop_outside(now_ms):
+        for slot in book.drop_outside(now_ms):
             outside = parts.pop(slot, None)
             routed.sampled_out += outside.count if outside else 0
         flags = signal_flags(signal)
         for slot, part in parts.items():
-            if self._book.full(slot):
+            if book.full(slot):
                 routed.full += part.count
                 continue
             routed.kept += part.count
-            self._book.telemetry(slot, part.value, part.size, part.count, flags, now_ms)
-            self._tell(slot, part, tenant, now_ms)
-        routed.rows, routed.size = self._book.take_rows()
-        return routed
+            book.telemetry(slot, part.value, part.size, part.count, flags, now_ms)
+            if part.ended or part.rules or part.roots:
+                self._tell(slot, part, now_ms)
+        routed.rows, routed.size = book.take_rows()
 
-    def _tell(self, slot: int, part: _Part, tenant: str, now_ms: int) -> None:
+    def _tell(self, slot: int, part: Part, now_ms: int) -> None:
         """What else the book wants to know of telemetry that is kept."""
         for rule in part.rules:
             self._book.served(slot, rule, now_ms)
-        for trace in part.roots:
+        for tenant, trace in part.roots:
             self._book.rooted(slot, tenant, trace, now_ms)
         if part.ended:
             self._book.ended(slot, now_ms)
 
-    def _spans(
-        self,
-        request: bytes,
-        group: ScopeGroup,
-        around: _Around,
-        tenant: str,
-        parts: dict[int, _Part],
-        routed: Routed,
-        now_ms: int,
-    ) -> None:
-        view = memoryview(request)
-        generation = self._book.index.generation
-        find, startswith, known_of = request.find, request.startswith, self._book.hot.of(tenant).get
+    def _spans(self, turn: _Turn, group: ScopeGroup, around: Around) -> None:
+        """The loop that everything depends on: each name in it is bound outside, each check is the cheapest left."""
+        request, view, parts, names = turn.request, turn.view, turn.parts.by_slot, around.names
+        find, startswith, ends = request.find, request.startswith, self._ends.in_span
+        generation, known_of = self._book.index.generation, self._book.hot.of(turn.tenant).get
         wants_roots, sampled_out = self._wants_roots, 0
-        for start, body, end in group.items:
-            if startswith(_TRACE_ID_FIRST, body):
-                known = known_of(request[body + 2 : body + 18])
-                if known is not None:
-                    at = find(_SESSION_KEY, body, end)
-                    if at >= 0 and startswith(known.wire, at) and at + len(known.wire) <= end:
-                        slot = known.slot
-                        if slot == SAMPLED_OUT:
-                            sampled_out += 1
-                            continue
-                        if generation[slot] == known.generation:
-                            part = parts.get(slot)
-                            if part is None:
-                                part = parts[slot] = _Part([known.head], len(known.head))
-                            if part.group is not group:  # `part.add`, without the call
-                                part.begin(group, around.rule)
-                            part.items.append(view[start:end])
-                            part.items_size += end - start
-                            if self._may_end(request, body, end):
-                                part.ended |= self._ends_unread(request[body:end])
-                            if wants_roots and _is_root(request[body:end]):
-                                part.roots.append(request[body + 2 : body + 18])
-                            continue
-            self._span_exactly(request, group, (start, body, end), around, tenant, parts, routed, now_ms)
-        routed.sampled_out += sampled_out
+        for item in group.items:
+            start, body, end = item
+            known = known_of(request[body : body + 18])
+            if known is not None and known.names is names:
+                at = find(known.key, body, end) - known.lead
+                if (
+                    startswith(known.wire, at)  # never where nothing was found: that is too near the request's end
+                    and is_own_field(request, body, at)
+                    and at + len(known.wire) <= end
+                    and (known.absent is None or find(known.absent, body, end) < 0)
+                ):
+                    slot = known.slot
+                    if slot == SAMPLED_OUT:
+                        sampled_out += 1
+                        continue
+                    if generation[slot] == known.generation:
+                        part = parts.get(slot)
+                        if part is None:
+                            part = parts[slot] = Part(known.head)
+                        if part.group is not group:
+                            part.begin(group, around.rule)
+                        part.items.append(view[start:end])
+                        part.items_size += end - start
+                        if ends(request, body, end):
+                            part.ended = True
+                        if wants_roots and _is_root(request[body:end]):
+                            part.roots.append((turn.tenant, request[body + 2 : body + 18]))
+                        continue
+            self._span(turn, group, around, item)
+        turn.routed.sampled_out += sampled_out
 
-    def _span_exactly(
-        self,
-        request: bytes,
-        group: ScopeGroup,
-        item: tuple[int, int, int],
-        around: _Around,
-        tenant: str,
-        parts: dict[int, _Part],
-        routed: Routed,
-        now_ms: int,
-    ) -> None:
+    def _span(self, turn: _Turn, group: ScopeGroup, around: Around, item: tuple[int, int, int]) -> None:
+        """A span that is not known to name the session of its trace."""
         start, body, end = item
-        try:
-            span = SpanHead.FromString(request[body:end])
-        except DecodeError:
-            routed.reject(f"a span of {end - body} bytes cannot be decoded")
-            return
-        trace = span.trace_id
-        if len(trace) != 16 or trace == _NO_TRACE:
-            routed.reject(f"a span has a trace id of {len(trace)} bytes, 16 that are not all zero expected")
-            return
-        if len(span.span_id) != 8 or span.span_id == _NO_SPAN:
-            routed.reject(f"a span has a span id of {len(span.span_id)} bytes, 8 that are not all zero expected")
-            return
-        name = named_by(span.attributes, around.names)
-        if (fault := name_fault(name)) is not None:
-            routed.reject(fault)
-            return
-        part = self._part(name, trace, around, tenant, parts, now_ms)
-        if part is None:
-            routed.sampled_out += 1
-            return
-        part.add(group, around.rule, memoryview(request)[start:end])
-        if self._may_end(request, body, end):
-            part.ended |= self._span_ends(span)
-        if self._wants_roots and not span.parent_span_id:
-            part.roots.append(trace)
-
-    def _records(
-        self,
-        request: bytes,
-        group: ScopeGroup,
-        around: _Around,
-        tenant: str,
-        parts: dict[int, _Part],
-        routed: Routed,
-        now_ms: int,
-    ) -> None:
-        for start, body, end in group.items:
+        request, naming, root = turn.request, None, False
+        trace, number = request[body + 2 : body + 18], request[body + 20 : body + 28]
+        if request.startswith(TRACE_ID_FIRST, body) and trace != _NO_TRACE and number != _NO_SPAN:
+            naming = named_at_sight(request, body, end, around.names)
+        if naming is None or self._wants_roots:
+            raw = request[body:end]
             try:
-                record = RecordHead.FromString(request[body:end])
+                span = SpanHead.FromString(raw)
+            except DecodeError:
+                turn.routed.reject(f"a span of {end - body} bytes cannot be decoded")
+                return
+            trace, naming, root = span.trace_id, named_by_span(raw, span, around.names), not span.parent_span_id
+            if (fault := _fault_of(span) or (naming and name_fault(naming.session))) is not None:
+                turn.routed.reject(fault)
+                return
+        part = self._part(turn, around, trace, naming)
+        if part is None:
+            turn.routed.sampled_out += 1
+            return
+        part.add(group, around.rule, turn.view[start:end])
+        part.ended |= self._ends.in_span(request, body, end)
+        if root and self._wants_roots:
+            part.roots.append((turn.tenant, trace))
+
+    def _records(self, turn: _Turn, group: ScopeGroup, around: Around) -> None:
+        routed = turn.routed
+        for start, body, end in group.items:
+            raw = turn.request[body:end]
+            try:
+                record = RecordHead.FromString(raw)
             except DecodeError:
                 routed.reject(f"a log record of {end - body} bytes cannot be decoded")
                 continue
             trace = record.trace_id if len(record.trace_id) == 16 and record.trace_id != _NO_TRACE else b""
-            name = named_by(record.attributes, around.names)
-            if (fault := name_fault(name)) is not None:
+            naming = named_by_record(raw, record, around.names)
+            if naming is not None and (fault := name_fault(naming.session)) is not None:
                 routed.reject(fault)
                 continue
-            if name is None and not trace:
-                name = around.session
-                if name is None:
+            if naming is None and not trace:
+                if around.session is None:
                     routed.no_session += 1
                     continue
-            part = self._part(name, trace, around, tenant, parts, now_ms)
+                naming = Naming(around.session, 0)
+            part = self._part(turn, around, trace, naming)
             if part is None:
                 routed.sampled_out += 1
                 continue
-            part.add(group, around.rule, memoryview(request)[start:end])
-            event = record.event_name.decode("utf-8", "replace") or _text(record.attributes, _EVENT_NAME)
-            part.ended |= event in self._end_events or self._has_end_attribute(record.attributes)
-            if event == _SESSION_START and (previous := _text(record.attributes, _PREVIOUS_ID)):
-                self._end_previous(previous, tenant, now_ms)
+            part.add(group, around.rule, turn.view[start:end])
+            part.ended |= self._ends.in_record(record)
+            if (previous := goes_on_from(record)) is not None:
+                self._end(previous, turn)
 
-    def _part(
-        self,
-        name: str | None,
-        trace: bytes,
-        around: _Around,
-        tenant: str,
-        parts: dict[int, _Part],
-        now_ms: int,
-    ) -> _Part | None:
+    def _part(self, turn: _Turn, around: Around, trace: bytes, naming: Naming | None) -> Part | None:
         """Where an item goes that names this session (or none); None when that session is not in the sample."""
-        known = self._book.hot.of(tenant).get(trace)
-        if known is not None and known.name == name:
+        book, tenant, now_ms = self._book, turn.tenant, turn.now_ms
+        if naming is None:
+            slot = book.unnamed(tenant, trace, around.session, now_ms)
+            return None if slot == SAMPLED_OUT else turn.parts.of(slot, names(Owner(Kind.TRACE, trace.hex(), tenant)))
+        known = book.hot.get(tenant, trace) if trace else None
+        if known is not None and known.name == naming.session:
             if known.slot == SAMPLED_OUT:
                 return None
-            if self._book.index.generation[known.slot] == known.generation:
-                return _part_of(parts, known.slot, known.head)
-        if name is not None:
-            owner = Owner(Kind.SESSION, name, tenant)
-            head = names(owner)
-            slot = self._book.named(owner, trace, head, _spelled(name), now_ms)
-        else:
-            head = names(Owner(Kind.TRACE, trace.hex(), tenant))
-            slot = self._book.unnamed(tenant, trace, around.session, now_ms)
-        if slot == SAMPLED_OUT:
-            return None
-        return _part_of(parts, slot, head)
+            if book.index.generation[known.slot] == known.generation:
+                return turn.parts.of(known.slot, known.head)
+        owner = Owner(Kind.SESSION, naming.session, tenant)
+        head = names(owner)
+        slot = book.named(owner, trace, now_ms)
+        generation = 0 if slot == SAMPLED_OUT else book.index.generation[slot]
+        if trace:
+            book.hot.put(tenant, trace, hot(naming, around.names, slot, generation, head))
+        return None if slot == SAMPLED_OUT else turn.parts.of(slot, head)
 
-    def _around(self, group: ScopeGroup) -> _Around:
-        """What resource and scope say. The same few come again and again, so they are remembered by their bytes."""
-        key = (group.resource, group.scope)
-        known = self._around_cache.get(key)
-        if known is None:
-            try:
-                attributes = ResourceHead.FromString(embedded(group.resource, 1)).attributes
-                scope = ScopeHead.FromString(embedded(group.scope, 1)).name.decode("utf-8", "replace")
-            except DecodeError as error:
-                raise Malformed(f"a resource or scope cannot be decoded: {error}") from error
-            service = _text(attributes, "service.name")
-            own = scope == self._marks.own_scope or service == self._marks.own_service
-            rule = self._book.idle_rules.of(service or "") if self._wants_rules else None
-            names_here = self._marks.names.of(scope)
-            session = named_by(attributes, names_here)
-            known = _Around(session, own, names_here, name_fault(session), rule)
-            self._remember(key, known)
-        return known
-
-    def _remember(self, key: tuple[bytes, bytes], around: _Around) -> None:
-        size = len(key[0]) + len(key[1])
-        if len(self._around_cache) >= _CACHED_RESOURCES or self._around_bytes + size > _CACHED_BYTES:
-            self._around_cache.clear()
-            self._around_bytes = 0
-        if size <= _CACHED_BYTES:
-            self._around_cache[key] = around
-            self._around_bytes += size
-
-    def _may_end(self, request: bytes, body: int, end: int) -> bool:
-        for needle in self._needles:  # noqa: SIM110 - any() costs as much again, for every span that is kept
-            if request.find(needle, body, end) >= 0:
-                return True
-        return False
-
-    def _ends_unread(self, span: bytes) -> bool:
-        """`_span_ends` of a span not yet looked at. A damaged one ends nothing; it is told when the session is read."""
-        try:
-            return self._span_ends(SpanHead.FromString(span))
-        except DecodeError:
-            return False
-
-    def _span_ends(self, span: SpanHead) -> bool:
-        """A cheap look has found the text of an end marker somewhere in the span: is it really one?"""
-        events = (event.name.decode("utf-8", "replace") for event in span.events)
-        return any(event in self._end_events for event in events) or self._has_end_attribute(span.attributes)
-
-    def _has_end_attribute(self, attributes: RawAttributes) -> bool:
-        return any(name in attributes and is_set(attributes[name]) for name in self._marks.end_attributes)
-
-    def _end_previous(self, session: str, tenant: str, now_ms: int) -> None:
-        slot = self._book.index.find(Owner(Kind.SESSION, session, tenant).digest)
+    def _end(self, session: str, turn: _Turn) -> None:
+        slot = self._book.index.find(Owner(Kind.SESSION, session, turn.tenant).digest)
         if slot is not None:
-            self._book.ended(slot, now_ms)
+            self._book.ended(slot, turn.now_ms)
 
 
 def _is_root(span: bytes) -> bool:
@@ -388,20 +233,11 @@ def _is_root(span: bytes) -> bool:
         return False
 
 
-def _part_of(parts: dict[int, _Part], slot: int, head: bytes) -> _Part:
-    part = parts.get(slot)
-    if part is None:
-        part = parts[slot] = _Part([head], len(head))
-    return part
-
-
-def _spelled(name: str) -> bytes:
-    """`session.id` = `name` as encoders write it, from the key's text on. An encoder that writes it otherwise loses
-    nothing but speed."""
-    text = name.encode()
-    value = b"\x0a" + encode_varint(len(text)) + text
-    return _SESSION_KEY + b"\x12" + encode_varint(len(value)) + value
-
-
-def _text(attributes: RawAttributes, name: str) -> str | None:
-    return text_of(attributes[name]) if name in attributes else None
+def _fault_of(span: SpanHead) -> str | None:
+    """Why a span that could be parsed cannot be kept; None when it can."""
+    trace, number = span.trace_id, span.span_id
+    if len(trace) != 16 or trace == _NO_TRACE:
+        return f"a span has a trace id of {len(trace)} bytes, 16 that are not all zero expected"
+    if len(number) != 8 or number == _NO_SPAN:
+        return f"a span has a span id of {len(number)} bytes, 8 that are not all zero expected"
+    return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from collector.journal.rows import NO_ROW, RECOVERED, Row, RowKey, decode_key
+from collector.journal.rows import NO_ROW, RECOVERED, Row, RowKey, RowType, decode_key
 
 
 class MemoryRows:
@@ -27,6 +27,10 @@ class MemoryRows:
     def entries(self) -> Iterator[tuple[RowKey, bytes]]:
         for key, value in self._rows.values():
             yield key, value if key.type in RECOVERED else b""
+
+    def telemetry(self) -> Iterator[tuple[RowKey, bytes]]:
+        """The rows that hold spans and records, with their values."""
+        yield from (row for row in self._rows.values() if row[0].type == RowType.TELEMETRY)
 
     def last_row(self) -> int:
         return max(self._rows, default=0)

@@ -114,9 +114,9 @@ def test_a_parent_of_zeros_is_no_parent() -> None:
     assert decoded_spans(traces(span(1, parent_span_id=bytes(8)))).spans[0].parent_id is None
 
 
-def test_of_a_key_that_comes_twice_the_last_value_counts() -> None:
+def test_of_a_key_that_comes_twice_the_first_value_counts() -> None:
     sent = span(1, attributes=[string("crop", "bean"), string("crop", "pea")])
-    assert decoded_spans(traces(sent)).spans[0].attributes == {"crop": "pea"}
+    assert decoded_spans(traces(sent)).spans[0].attributes == {"crop": "bean"}
 
 
 def test_text_that_is_not_utf8_is_read_with_replacement_characters() -> None:

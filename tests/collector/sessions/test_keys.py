@@ -48,12 +48,12 @@ def test_about_a_tenth_is_kept_at_rate_one_tenth() -> None:
 def test_what_is_no_text_names_nothing(value: bytes) -> None:
     assert text_of(value) is None
     assert named_by({"session.id": value, "conversation.id": _value(string_value="ann")}, ["session.id"]) is None
-    assert named_by({"session.id": value, "alias": _value(string_value="ann")}, ["session.id", "alias"]) == "ann"
+    assert named_by({"session.id": value, "alias": _value(string_value="ann")}, ["session.id", "alias"]) == ("ann", 1)
 
 
 def test_the_strongest_name_wins() -> None:
     attributes = {"alias": _value(string_value="bob"), "session.id": _value(string_value="ann")}
-    assert named_by(attributes, ["session.id", "alias"]) == "ann"
+    assert named_by(attributes, ["session.id", "alias"]) == ("ann", 0)
 
 
 def test_text_that_is_not_unicode_still_names_a_session() -> None:

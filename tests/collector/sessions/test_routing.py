@@ -129,14 +129,14 @@ def test_text_that_forges_the_sessions_of_two_traces_moves_neither() -> None:
     [
         _attribute("session.id", _text("ann"), value_first=True),
         _field(9, b"\x0a\x8a\x80\x00session.id" + b"\x12\x85\x80\x00" + _text("ann")),
-        _attribute("session.id", _text("bob")) + _attribute("session.id", _text("ann")),
+        _attribute("session.id", _text("ann")) + _attribute("session.id", _text("bob")),
         _attribute("gen_ai.conversation.id", _text("bob")) + _attribute("session.id", _text("ann")),
         _attribute("session.id", b"") + _attribute("gen_ai.conversation.id", _text("ann")),
         _attribute("session.id", _text("")) + _attribute("gen_ai.conversation.id", _text("ann")),
         _attribute("session.id", b"\x18\x07") + _attribute("gen_ai.conversation.id", _text("ann")),
         _attribute("session.id", b"\x10\x01") + _attribute("gen_ai.conversation.id", _text("ann")),
     ],
-    ids=["value first", "long varints", "twice: last", "alias too", "unset", "empty", "number", "true"],
+    ids=["value first", "long varints", "twice: first", "alias too", "unset", "empty", "number", "true"],
 )
 def test_every_way_to_write_the_id_is_read(attribute: bytes, known: bool) -> None:
     desk = Desk()
@@ -144,6 +144,24 @@ def test_every_way_to_write_the_id_is_read(attribute: bytes, known: bool) -> Non
         desk.send("traces", trace_request([span(7, 1, session__id="ann")]))
     desk.send("traces", _request(_ids(7, 5) + attribute))
     assert "span 5" in _where(desk)["ann"]
+
+
+@pytest.mark.parametrize("stronger_first", [True, False])
+def test_a_stronger_name_counts_also_in_a_trace_that_an_alias_named(stronger_first: bool) -> None:
+    desk = Desk()
+    desk.send("traces", trace_request([span(7, 1, gen_ai__conversation__id="ann")]))
+    both = [_attribute("session.id", _text("bob")), _attribute("gen_ai.conversation.id", _text("ann"))]
+    desk.send("traces", _request(_ids(7, 5) + b"".join(both if stronger_first else reversed(both))))
+    desk.send("traces", _request(_ids(7, 6) + _attribute("gen_ai.conversation.id", _text("ann"))))
+    assert _where(desk) == {"ann": {"span 1", "span 6"}, "bob": {"span 5"}}
+
+
+def test_scopes_that_name_sessions_differently_do_not_mix_within_a_trace() -> None:
+    desk = Desk()
+    desk.send("traces", trace_request([span(7, 1, session__id="ann")]))
+    desk.send("traces", trace_request([span(7, 2, session__id="ann", conversation__id="bob")], scope="codex"))
+    desk.send("traces", trace_request([span(7, 3, session__id="ann")]))
+    assert _where(desk) == {"ann": {"span 1", "span 3"}, "bob": {"span 2"}}
 
 
 @given(st.integers(1, MOST_NAME_BYTES))
@@ -177,8 +195,7 @@ def test_resources_that_differ_in_every_request_do_not_pile_up() -> None:
     for number in range(1, 40):
         resource = {"service.name": "shop", "build": f"{number}" + "x" * 1024**2}
         assert desk.send("traces", trace_request([span(1, number, session__id="ann")], resource=resource)).kept == 1
-    held = sum(len(part) for key in desk.router._around_cache for part in key)
-    assert held <= 32 * 1024**2
+    assert desk.router.surroundings.size <= 32 * 1024**2
 
 
 def test_the_same_trace_id_in_every_session_keeps_each_with_what_names_it() -> None:
