@@ -17,10 +17,11 @@ from extractors.messages import Message, ToolResult
 def enter_answers(ledger: Ledger, layout: Layout) -> None:
     """Results that later messages repeat; the first one told after the request counts."""
     for placed in sorted((*layout.exchanges, *layout.agent_spans, *layout.others), key=lambda item: item.start_ns):
-        for answer in (answer for message in _messages_of(placed) for answer in message.results):
-            known = ledger.by_id.get(answer.call_id, ()) if answer.call_id is not None else ()
-            if len(known) == 1 and known[0].answer is None and known[0].since_ns <= placed.end_ns:
-                known[0].answer = answer
+        for message in _messages_of(placed):
+            for answer in message.results:
+                known = ledger.by_id.get(answer.call_id, ()) if answer.call_id is not None else ()
+                if len(known) == 1 and known[0].answer is None and known[0].since_ns <= placed.end_ns:
+                    known[0].answer = answer
     if all(len(known) == 1 for known in ledger.by_id.values()):
         return
     requests = ((placed, placed.start_ns) for placed in sorted(layout.exchanges, key=lambda item: item.start_ns))

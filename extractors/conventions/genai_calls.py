@@ -51,8 +51,8 @@ def tool_calls(
         if execution.name not in no_tools:
             _enter_execution(ledger, execution)
     enter_answers(ledger, layout)
-    calls = [_settled(draft, turns, spans_every_call) for draft in ledger.drafts]
-    return tuple(call for _, call in sorted(zip(_order(ledger.drafts), calls, strict=True), key=lambda item: item[0]))
+    # When each began: its span's start, else the end of the request that asked for it; then as asked.
+    return tuple(_settled(draft, turns, spans_every_call) for draft in sorted(ledger.drafts, key=_began_ns))
 
 
 def _enter_requests(ledger: Ledger, layout: Layout, no_tools: Container[str]) -> None:
@@ -185,7 +185,8 @@ def _settled(draft: Draft, turns: Turns, spans_every_call: bool) -> ToolCall:
     if place is None:
         raise AssertionError("a draft is made from a request or from a span")
     given = [one.arguments for one in spans]
-    given.append(draft.request.arguments if draft.request else None)
+    if draft.request is not None:
+        given.append(draft.request.arguments)
     readable = _first(map(at.as_object, given))
     outcome = _outcome(draft, spans_every_call)
     result, error = _texts(draft, spans, outcome)
@@ -206,14 +207,14 @@ def _settled(draft: Draft, turns: Turns, spans_every_call: bool) -> ToolCall:
 
 
 def _outcome(draft: Draft, spans_every_call: bool) -> CallOutcome:
-    stopped = [STOPPED.get(str(one.placed.attributes.get(TOOL_STATUS))) for one in draft.executions]
-    if stopped and stopped[-1] is not None:
-        return stopped[-1]
-    if any(one.failed for one in draft.executions):
-        return CallOutcome.FAILED
     says_failed = draft.answer.failed if draft.answer is not None else None
     if draft.executions:
-        return CallOutcome.FAILED if says_failed else CallOutcome.OK
+        told = draft.executions[-1].placed.attributes.get(TOOL_STATUS)
+        stopped = STOPPED.get(told) if isinstance(told, str) else None
+        if stopped is not None:
+            return stopped
+        failed = says_failed or True in [one.failed for one in draft.executions]
+        return CallOutcome.FAILED if failed else CallOutcome.OK
     if draft.answer is None:
         return CallOutcome.UNANSWERED
     of_span = draft.asked is not None and draft.asked.span is not None  # log events alone tell of no tool's span
@@ -227,11 +228,10 @@ def _texts(draft: Draft, spans: Sequence[Execution], outcome: CallOutcome) -> tu
     answered = draft.answer.text if draft.answer is not None else None
     result = _first([*[one.result for one in spans], answered])
     error = _first([one.error for one in spans])
-    match outcome:
-        case CallOutcome.REFUSED if not spans:
-            return None, answered
-        case CallOutcome.FAILED if error is None:
-            return (result, answered or result) if spans else (None, answered)
+    if outcome is CallOutcome.REFUSED and not spans:
+        return None, answered
+    if outcome is CallOutcome.FAILED and error is None:
+        return (result, answered or result) if spans else (None, answered)
     return result, error
 
 
@@ -243,14 +243,9 @@ def _first(values: Iterable[_T | None]) -> _T | None:
     return None
 
 
-def _order(drafts: Sequence[Draft]) -> list[tuple[int, int]]:
-    """When each began: its span's start, else the end of the request that asked for it; then as asked."""
-    return [(_began_ns(draft), index) for index, draft in enumerate(drafts)]
-
-
 def _began_ns(draft: Draft) -> int:
     if draft.executions:
-        return min(one.placed.start_ns for one in draft.executions)
+        return min([one.placed.start_ns for one in draft.executions])
     return draft.asked.end_ns if draft.asked is not None else 0
 
 
