@@ -66,13 +66,17 @@ def parts_of_calls(found: Telemetry, texts: Bodies) -> Iterator[Parts]:
 
 
 def _reused(found: Telemetry) -> frozenset[str]:
-    """Ids under which calls of several turns were recorded."""
+    """Ids under which spans, or results, of several turns were recorded. A span and a record of one call may have
+    different turns where prompts are missing; that alone makes no two calls of it."""
+    return _in_several_turns(found, found.of(TOOL)) | _in_several_turns(found, found.named("tool_result"))
+
+
+def _in_several_turns(found: Telemetry, items: Sequence[Span | LogRecord]) -> frozenset[str]:
     turns: defaultdict[str, set[int]] = defaultdict(set)
-    for span in found.of(TOOL):
-        turns[attrs.text(span.attributes, "tool_use_id") or ""].add(found.turn_of_span(span))
-    for record in found.named("tool_result"):
-        turns[attrs.text(record.attributes, "tool_use_id") or ""].add(found.turn_of_record(record))
-    return frozenset(call_id for call_id, own in turns.items() if call_id and len(own - {-1}) > 1)
+    for item in items:
+        if call_id := attrs.text(item.attributes, "tool_use_id"):
+            turns[call_id].add(_turn_of(found, item))
+    return frozenset(call_id for call_id, own in turns.items() if len(own - {-1}) > 1)
 
 
 def _by_call(found: Telemetry, items: Sequence[_T], reused: frozenset[str]) -> dict[tuple[str, int], _T]:

@@ -454,6 +454,17 @@ def test_ids_that_each_turn_counts_anew_keep_calls_apart() -> None:
     ]
 
 
+def test_a_span_and_a_record_of_other_turns_are_one_call() -> None:
+    source = session(scenarios.two_turns())
+    first = next(record.attributes["prompt.id"] for record in source.records if "prompt.id" in record.attributes)
+    told = tuple(
+        replace(one, attributes={**one.attributes, "prompt.id": first}) if "tool_use_id" in one.attributes else one
+        for one in source.records
+    )
+    found = claude_code.extract(replace(source, records=told))
+    assert len(found.tool_calls) == len(claude_code.extract(source).tool_calls)
+
+
 @pytest.mark.parametrize("cli", [scenarios.skill_then_tools, scenarios.logs_only, scenarios.denied_by_rule])
 def test_calls_of_old_clis_have_no_ids_and_count_all_the_same(cli: Callable[[], Cli]) -> None:
     source = session(cli())
