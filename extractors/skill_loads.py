@@ -121,8 +121,12 @@ class Pages:
     load: FileLoad
 
     def goes_on_with(self, load: FileLoad) -> bool:
-        """Whether a later load of this file shows another part of the same text."""
-        if load.outcome is not LoadOutcome.LOADED or self.load.outcome is not LoadOutcome.LOADED:
+        """Whether a later load of this file shows another part of the same text, or that there is none."""
+        if self.load.outcome is not LoadOutcome.LOADED:
+            return False
+        if load.outcome is LoadOutcome.REFUSED:
+            return load.first is not None and load.first > 1
+        if load.outcome is not LoadOutcome.LOADED:
             return False
         if load.first != 1 or self.load.first != 1:
             return True
@@ -130,11 +134,20 @@ class Pages:
         return peeked and (load.last is None or load.last > (self.load.last or 0))
 
     def add(self, load: FileLoad) -> None:
-        """Take the load in: pages that leave no gap make one body, else the longest stays."""
+        """Take the load in: pages that leave no gap make one body, else the longest stays. A page that shows nothing
+        tells that the text ended before it."""
+        if load.outcome is LoadOutcome.REFUSED:
+            self.load = replace(self.load, ends=self.load.ends or self._ends_before(load))
+            return
         name = self.load.name or load.name
         joined = _joined(*sorted((self.load, load), key=lambda one: one.first or 0))
         longest = max((self.load, load), key=lambda one: len(one.body or ""))
         self.load = replace(joined or longest, name=name)
+
+    def _ends_before(self, load: FileLoad) -> bool:
+        if load.refusal or self.load.body is None or self.load.first is None or load.first is None:
+            return False
+        return self.load.first + self.load.body.count("\n") + 1 >= load.first
 
 
 def _joined(one: FileLoad, next_one: FileLoad) -> FileLoad | None:
@@ -143,6 +156,8 @@ def _joined(one: FileLoad, next_one: FileLoad) -> FileLoad | None:
         return None
     lines, more = one.body.split("\n"), next_one.body.split("\n")
     skipped = one.first + len(lines) - next_one.first
+    if skipped == 1 and lines[-1] != more[0]:
+        skipped = 0  # this tool counts lines from 0
     if skipped < 0:
         return None
     if skipped >= len(more):

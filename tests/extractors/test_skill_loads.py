@@ -145,6 +145,29 @@ def test_reading_all_of_it_again_is_a_second_load(command: str) -> None:
     assert len(loads(call(1, command, TEXT), call(2, command, TEXT))) == 2
 
 
+@pytest.mark.parametrize("refusal", ["", "(no output)", "sed: nothing there"])
+def test_a_page_behind_the_end_is_no_refused_skill(refusal: str) -> None:
+    (load,) = loads(
+        call(1, "sed -n 1,8p s/tea/SKILL.md", TEXT),
+        call(
+            2,
+            "sed -n 9,16p s/tea/SKILL.md",
+            refusal,
+            outcome=CallOutcome.FAILED if "sed" in refusal else CallOutcome.OK,
+        ),
+    )
+    assert (load.outcome, load.body) == (LoadOutcome.LOADED, TEXT)
+    assert (load.body_hash is None) is ("sed" in refusal)
+
+
+def test_pages_of_a_tool_that_counts_lines_from_zero_lose_no_line() -> None:
+    (load,) = loads(
+        call(1, {"path": "s/tea/SKILL.md", "offset": 0, "limit": 5}, "\n".join(LINES[:5])),
+        call(2, {"path": "s/tea/SKILL.md", "offset": 5, "limit": 5}, "\n".join(LINES[5:])),
+    )
+    assert (load.body, load.body_hash) == (TEXT, signals.body_hash(TEXT))
+
+
 def test_pages_in_another_turn_are_a_load_of_their_own() -> None:
     command = "sed -n '8,9p' s/tea/SKILL.md"
     assert len(loads(call(1, "cat s/tea/SKILL.md", TEXT), call(2, command, LINES[7], turn=1))) == 2
