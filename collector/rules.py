@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from collector.config import Config, EvaluatorSettings
+from collector.judge_building import redaction_of
 from collector.judging import Rules
 from collector.sessions.keys import SESSION_ID, SessionNames
 from judge.catalog import NAMES, Entry, build, option_problems, plugin_entry, rubric_entry
@@ -56,7 +57,8 @@ def load_rules(config: Config, source: str, plugins: Iterable[EntryPoint] | None
     ]
     if problems:
         raise DocumentError(tuple(problems))
-    return Rules(build(options, config.judge.transcript_tokens, custom), suites, session_names(config))
+    evaluators = build(options, config.judge.transcript_tokens, custom, redaction_of(config.judge))
+    return Rules(evaluators, suites, session_names(config))
 
 
 def load_suites(patterns: tuple[str, ...], source: str) -> tuple[Suite, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from extractors.trajectory import Trajectory
 from judge.configured import Configured
@@ -29,6 +29,7 @@ from judge.options import ALWAYS, ASKING, DEFAULTS, EvaluatorOptions
 from judge.plugins import Plugin
 from judge.prompts import versions_of
 from judge.question import Question
+from judge.redaction import NOTHING, Redaction
 from judge.rubrics import Rubric
 from judge.sensitive import NAMES as SENSITIVE_KINDS
 from judge.suites import Case
@@ -100,16 +101,20 @@ def build(
     options: Mapping[str, EvaluatorOptions] | None = None,
     transcript_tokens: int = DEFAULT_TOKENS,
     custom: Mapping[str, Entry] | None = None,
+    redaction: Redaction = NOTHING,
 ) -> tuple[Evaluator, ...]:
     """The enabled evaluators, those built in first; one that `options` does not name is enabled. `custom` are rubrics
-    and plugins by their names.
+    and plugins by their names. `redaction` masks what must not leave the process, where it would be cut.
 
     Raises `ValueError` with one line for each problem that `option_problems` finds.
     """
     options = options or {}
     if problems := option_problems(options, custom):
         raise ValueError("\n".join(f"evaluators.{key}: {message}" for key, message in problems))
-    chosen = {name: (entry, options.get(name, DEFAULTS)) for name, entry in _entries(custom).items()}
+    chosen = {
+        name: (entry, replace(options.get(name, DEFAULTS), redaction=redaction))
+        for name, entry in _entries(custom).items()
+    }
     return tuple(
         Configured(entry.make(option, transcript_tokens), option) for entry, option in chosen.values() if option.enabled
     )

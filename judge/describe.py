@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from extractors.attributes import json_text
 from extractors.skills import SkillInvocation
 from extractors.trajectory import ROOT_AGENT, ToolCall
+from judge.redaction import Redaction, without_broken_mark
 
 SHORT = 160
 """Longest piece of an argument, error or answer that an explanation repeats, in characters."""
+
+_KNOWN = Redaction()
+_LAST_WORD = re.compile(r"[A-Za-z0-9_]*\Z")
 
 
 def call_text(call: ToolCall) -> str:
@@ -43,9 +48,21 @@ def plural(count: int, noun: str) -> str:
 
 
 def shorten(text: str) -> str:
-    """One line of at most `SHORT` characters; what was left out is counted."""
-    line = " ".join(text[: 4 * SHORT].split())
+    """One line of at most `SHORT` characters; what was left out is counted.
+
+    Explanations leave the process, after a look for secrets that finds whole ones. So none of a well-known shape is cut
+    here, nor any word: what settings say of other secrets is not known here, and few have spaces in them.
+    """
+    line = _line(text[: 4 * SHORT])
+    if len(text) > 4 * SHORT or len(line) > SHORT:
+        line = _line(_KNOWN.cut_before(text, 4 * SHORT))
     if len(text) <= 4 * SHORT and len(line) <= SHORT:
         return line
-    kept = line[:SHORT]
-    return f"{kept}… ({len(text) - len(kept)} more characters)"
+    kept = without_broken_mark(line[:SHORT])
+    if kept == line[:SHORT] and line[SHORT - 1 : SHORT + 1].isalnum():
+        kept = _LAST_WORD.sub("", kept)
+    return f"{kept}… ({max(1, len(text) - len(kept))} more characters)"
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 
 from judge.prices import ModelPrice
+from judge.redaction import NOTHING, Redaction
 from judge.suites import Match
 
 MAX_QUESTIONS = 20
@@ -18,7 +19,8 @@ class EvaluatorOptions:
     the prompt's own system text, and with it the evaluator's version.
 
     `only` says which sessions are looked at, `ask` whether a judge is asked where code cannot decide. `prices` (model
-    pattern → price) are for `budgets`; `allow` (patterns of values) and `kinds` for `sensitive_data`.
+    pattern → price) are for `budgets`; `allow` (patterns of values) and `kinds` for `sensitive_data`. `redaction` is
+    not set for one evaluator: it is everybody's (see `catalog.build`).
     """
 
     enabled: bool = True
@@ -33,6 +35,7 @@ class EvaluatorOptions:
     prices: Mapping[str, ModelPrice] = field(default_factory=dict)
     allow: tuple[str, ...] = ()
     kinds: tuple[str, ...] | None = None
+    redaction: Redaction = NOTHING
 
     @property
     def given(self) -> tuple[str, ...]:

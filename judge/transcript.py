@@ -16,6 +16,7 @@ from extractors.skills import Skill
 from extractors.trajectory import ROOT_AGENT, Failure, Prompt, Step, ToolCall, Trajectory
 from judge.describe import arguments_text
 from judge.fence import Markup, element, escape, fence, size
+from judge.redaction import NOTHING, Redaction
 
 BYTES_PER_TOKEN = 3.5
 DEFAULT_TOKENS = 60_000
@@ -47,16 +48,17 @@ def tokens(text: str) -> int:
     return int(size(escape(text)) / BYTES_PER_TOKEN) + 1
 
 
-def transcript(trajectory: Trajectory, most_tokens: int = DEFAULT_TOKENS) -> Transcript:
+def transcript(trajectory: Trajectory, most_tokens: int = DEFAULT_TOKENS, redaction: Redaction = NOTHING) -> Transcript:
     """The whole session in at most `most_tokens` (1,000 or more). The same for every question about the session,
-    so that judges can cache it; see `excerpt` for the part that one question is about."""
+    so that judges can cache it; see `excerpt` for the part that one question is about. In texts that are cut,
+    `redaction` masks the secrets."""
     room = int(most_tokens * BYTES_PER_TOKEN)
     entries = in_order(trajectory)
     if not _surely_too_long(trajectory, room):
-        whole = _whole(trajectory, entries)
+        whole = _whole(trajectory, entries, redaction)
         if size(whole) <= room:
             return Transcript(whole, elided=False, entries=entries)
-    return Transcript(_shortened(trajectory, entries, room), elided=True, entries=entries)
+    return Transcript(_shortened(trajectory, entries, room, redaction), elided=True, entries=entries)
 
 
 def in_order(trajectory: Trajectory) -> tuple[Entry, ...]:
@@ -73,16 +75,18 @@ def in_order(trajectory: Trajectory) -> tuple[Entry, ...]:
     return tuple(entry for _, _, entry in sorted(timed, key=lambda item: item[:2]))
 
 
-def _shortened(trajectory: Trajectory, entries: Sequence[Entry], room: int) -> Markup:
-    task = _text("task", trajectory.task, int(room * TASK_SHARE))
-    catalog = catalog_text(trajectory.offered_skills, int(room * CATALOG_SHARE))
-    loads = _loads(trajectory, int(room * LOADS_SHARE))
-    answer = _text("answer", trajectory.answer, int(room * ANSWER_SHARE))
+def _shortened(trajectory: Trajectory, entries: Sequence[Entry], room: int, redaction: Redaction) -> Markup:
+    task = _text("task", trajectory.task, int(room * TASK_SHARE), redaction)
+    catalog = catalog_text(trajectory.offered_skills, int(room * CATALOG_SHARE), redaction)
+    loads = _loads(trajectory, int(room * LOADS_SHARE), redaction)
+    answer = _text("answer", trajectory.answer, int(room * ANSWER_SHARE), redaction)
     left = room - sum(map(size, (task, catalog, loads, answer))) - TAGS_BYTES
-    return Markup("\n".join((task, catalog, loads, _session(entries, left), answer)))
+    return Markup("\n".join((task, catalog, loads, _session(entries, left, redaction), answer)))
 
 
-def excerpt(record: Transcript, anchor: Anchor, most_tokens: int, neighbours: int = 3) -> Markup | None:
+def excerpt(
+    record: Transcript, anchor: Anchor, most_tokens: int, neighbours: int = 3, redaction: Redaction = NOTHING
+) -> Markup | None:
     """The entries around a place, for a question about it when the transcript was elided; None when no entry is
     anchored there."""
     at = next((index for index, entry in enumerate(record.entries) if entry.anchor == anchor), None)
@@ -93,19 +97,21 @@ def excerpt(record: Transcript, anchor: Anchor, most_tokens: int, neighbours: in
         first = max(0, at - around)
         near = record.entries[first : at + around + 1]
         for cap in CAPS:
-            if parts := _all_fitting(near, first + 1, cap, room):
+            if parts := _all_fitting(near, first + 1, cap, room, redaction):
                 return element("excerpt", *parts)
-    return element("excerpt", _entry(at + 1, record.entries[at], max(100, room // 8)))
+    return element("excerpt", _entry(at + 1, record.entries[at], max(100, room // 8), redaction))
 
 
-def catalog_text(skills: Sequence[Skill] | None, most_bytes: int | None = None) -> Markup:
+def catalog_text(
+    skills: Sequence[Skill] | None, most_bytes: int | None = None, redaction: Redaction = NOTHING
+) -> Markup:
     """The skills on offer. "Not recorded" and "none" are told apart, since they mean different things to a judge."""
     match skills:
         case None:
             return Markup('<offered_skills state="not recorded"/>')
         case ():
             return Markup('<offered_skills state="recorded: none were offered"/>')
-    lines = [_skill(skill) for skill in skills]
+    lines = [_skill(skill, redaction) for skill in skills]
     return _list("offered_skills", lines, most_bytes)
 
 
@@ -116,35 +122,40 @@ def _surely_too_long(trajectory: Trajectory, room: int) -> bool:
     return room < sum(len(step.text or "") for step in trajectory.steps)
 
 
-def _whole(trajectory: Trajectory, entries: Sequence[Entry]) -> Markup:
+def _whole(trajectory: Trajectory, entries: Sequence[Entry], redaction: Redaction) -> Markup:
     parts = [
-        _text("task", trajectory.task),
-        catalog_text(trajectory.offered_skills),
-        _loads(trajectory),
-        element("session", *(_entry(number, entry) for number, entry in enumerate(entries, start=1))),
-        _text("answer", trajectory.answer),
+        _text("task", trajectory.task, None, redaction),
+        catalog_text(trajectory.offered_skills, redaction=redaction),
+        _loads(trajectory, None, redaction),
+        element("session", *(_entry(number, entry, None, redaction) for number, entry in enumerate(entries, start=1))),
+        _text("answer", trajectory.answer, None, redaction),
     ]
     return Markup("\n".join(parts))
 
 
-def _session(entries: Sequence[Entry], room: int) -> Markup:
+def _session(entries: Sequence[Entry], room: int, redaction: Redaction) -> Markup:
     for cap in CAPS:
-        parts = _all_fitting(entries, 1, cap, room)
+        parts = _all_fitting(entries, 1, cap, room, redaction)
         if parts is not None:
             return element("session", *parts)
     count = len(entries)
-    shortest = CAPS[-1]
-    head = _fitting((_entry(index + 1, entries[index], shortest) for index in range(count)), int(room * HEAD_SHARE))
+
+    def shown(places: Iterable[int], room: int) -> list[Markup]:
+        return _fitting((_entry(at + 1, entries[at], CAPS[-1], redaction) for at in places), room)
+
+    head = shown(range(count), int(room * HEAD_SHARE))
     room -= sum(size(part) + 1 for part in head)
-    tail = _fitting((_entry(index + 1, entries[index], shortest) for index in range(count - 1, -1, -1)), room)
+    tail = shown(range(count - 1, -1, -1), room)
     # The whole did not fit, so head and tail cannot meet.
     gone = entries[len(head) : count - len(tail)]
     return element("session", *head, _gap(gone), *reversed(tail))
 
 
-def _all_fitting(entries: Sequence[Entry], first: int, cap: int, room: int) -> list[Markup] | None:
+def _all_fitting(
+    entries: Sequence[Entry], first: int, cap: int, room: int, redaction: Redaction
+) -> list[Markup] | None:
     """The entries, numbered from `first`, if all of them fit."""
-    parts = _fitting((_entry(number, entry, cap) for number, entry in enumerate(entries, first)), room)
+    parts = _fitting((_entry(number, entry, cap, redaction) for number, entry in enumerate(entries, first)), room)
     return parts if len(parts) == len(entries) else None
 
 
@@ -172,54 +183,62 @@ def _call_ns(call: ToolCall, asked_ns: Mapping[str, int], latest_ns: int) -> int
     return asked_ns.get(call.call_id, latest_ns) if call.call_id is not None else latest_ns
 
 
-def _entry(number: int, entry: Entry, cap: int | None = None) -> Markup:
+def _entry(number: int, entry: Entry, cap: int | None, redaction: Redaction) -> Markup:
     match entry:
         case Prompt():
-            return element(f'prompt n="{number}"', _text("text", entry.text, cap))
+            return element(f'prompt n="{number}"', _text("text", entry.text, cap, redaction))
         case Step():
-            parts = [_text("text", entry.text, cap), *_optional("error", entry.error, cap)]
-            return element(f'model_turn n="{number}"', *_agent(entry.agent), *parts)
+            parts = [_text("text", entry.text, cap, redaction), *_optional("error", entry.error, cap, redaction)]
+            return element(f'model_turn n="{number}"', *_agent(entry.agent, redaction), *parts)
         case Failure():
-            kind = fence("kind", entry.kind, cap)
-            return element(f'failure n="{number}"', *_agent(entry.agent), kind, _text("message", entry.message, cap))
+            kind = fence("kind", entry.kind, cap, redaction)
+            return element(
+                f'failure n="{number}"',
+                *_agent(entry.agent, redaction),
+                kind,
+                _text("message", entry.message, cap, redaction),
+            )
         case ToolCall():
             return element(
                 f'call n="{number}"',
-                *_agent(entry.agent),
-                fence("tool", entry.name, cap),
-                _text("arguments", arguments_text(entry), cap),
+                *_agent(entry.agent, redaction),
+                fence("tool", entry.name, cap, redaction),
+                _text("arguments", arguments_text(entry), cap, redaction),
                 fence("outcome", entry.outcome),
-                _text("result", entry.result, cap) if entry.error is None else fence("error", entry.error, cap),
+                _text("result", entry.result, cap, redaction)
+                if entry.error is None
+                else fence("error", entry.error, cap, redaction),
             )
 
 
-def _agent(agent: str) -> list[Markup]:
-    return [] if agent == ROOT_AGENT else [fence("sub_agent", agent, 200)]
+def _agent(agent: str, redaction: Redaction) -> list[Markup]:
+    return [] if agent == ROOT_AGENT else [fence("sub_agent", agent, 200, redaction)]
 
 
-def _optional(tag: str, text: str | None, cap: int | None) -> list[Markup]:
-    return [] if text is None else [fence(tag, text, cap)]
+def _optional(tag: str, text: str | None, cap: int | None, redaction: Redaction) -> list[Markup]:
+    return [] if text is None else [fence(tag, text, cap, redaction)]
 
 
-def _text(tag: str, text: str | None, cap: int | None = None) -> Markup:
-    return Markup(f'<{tag} state="not recorded"/>') if text is None else fence(tag, text, cap)
+def _text(tag: str, text: str | None, cap: int | None, redaction: Redaction) -> Markup:
+    return Markup(f'<{tag} state="not recorded"/>') if text is None else fence(tag, text, cap, redaction)
 
 
-def _skill(skill: Skill) -> Markup:
-    return element("skill", fence("name", skill.name, 300), _text("description", skill.description, 2_000))
+def _skill(skill: Skill, redaction: Redaction) -> Markup:
+    name = fence("name", skill.name, 300, redaction)
+    return element("skill", name, _text("description", skill.description, 2_000, redaction))
 
 
-def _loads(trajectory: Trajectory, most_bytes: int | None = None) -> Markup:
+def _loads(trajectory: Trajectory, most_bytes: int | None, redaction: Redaction) -> Markup:
     if not trajectory.skill_invocations:
         return Markup('<skill_loads state="none"/>')
     lines = [
         element(
             "load",
-            *_agent(load.agent),
-            _text("name", load.name, 300),
+            *_agent(load.agent, redaction),
+            _text("name", load.name, 300, redaction),
             fence("outcome", load.outcome),
             fence("asked_by", load.loaded_by),
-            *_optional("refusal", load.refusal, 1_000),
+            *_optional("refusal", load.refusal, 1_000, redaction),
         )
         for load in trajectory.skill_invocations
     ]

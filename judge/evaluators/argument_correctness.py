@@ -162,5 +162,5 @@ def _question(
     asking: Asking, trajectory: Trajectory, call: ToolCall, subject: Subject, cases: Sequence[Case]
 ) -> Question:
     record = asking.transcript(known_before(trajectory, call))
-    tools = tools_markup(trajectory.tool_definitions, asking.question_tokens)
-    return asking.question(subject, record, cases, call=call_markup(call), tools=tools)
+    tools = tools_markup(trajectory.tool_definitions, asking.question_tokens, asking.redaction)
+    return asking.question(subject, record, cases, call=call_markup(call, asking.redaction), tools=tools)

@@ -24,7 +24,7 @@ QUESTION_SHARE = 0.15
 
 class Asking:
     """Builds the questions of one evaluator. `logic` is the version of its code, `prompt` the name of its prompt
-    where that is not the evaluator's own."""
+    where that is not the evaluator's own. `redaction` is for what evaluators cut themselves."""
 
     def __init__(
         self,
@@ -40,6 +40,7 @@ class Asking:
         self._name = name
         self._scale = scale
         self._options = options
+        self.redaction = options.redaction
         self._shape = shape
         self._prompt = prompt or name
         self.prompt_version = options.prompt_version or versions_of(self._prompt)[-1]
@@ -53,12 +54,13 @@ class Asking:
         self._shared_tokens = transcript_tokens - self.question_tokens
 
     def transcript(self, trajectory: Trajectory) -> Transcript:
-        return transcript(trajectory, self._shared_tokens)
+        return transcript(trajectory, self._shared_tokens, self.redaction)
 
     def excerpt(self, record: Transcript, anchor: Anchor) -> Markup:
         """The entries around a place, where the record is too long to be sure that it has them; else nothing."""
-        around = excerpt(record, anchor, self.question_tokens // 2) if record.elided else None
-        return around or Markup("")
+        if not record.elided:
+            return Markup("")
+        return excerpt(record, anchor, self.question_tokens // 2, redaction=self.redaction) or Markup("")
 
     def at_most(self, candidates: Sequence[T], trajectory: Trajectory) -> tuple[Sequence[T], list[Verdict]]:
         """Those that may be asked about, the first `max_questions`, and the verdict that counts the others, if any.

@@ -87,8 +87,10 @@ def _questions(
 
 
 def _question(asking: Asking, record: Transcript, call: ToolCall, subject: Subject, cases: Sequence[Case]) -> Question:
-    error = Markup('<error state="not recorded"/>') if call.error is None else fence("error", call.error, MOST_ERROR)
-    shown = Markup(f"{call_markup(call)}\n{error}")
+    error = Markup('<error state="not recorded"/>')
+    if call.error is not None:
+        error = fence("error", call.error, MOST_ERROR, asking.redaction)
+    shown = Markup(f"{call_markup(call, asking.redaction)}\n{error}")
     return asking.question(subject, record, cases, call=shown, excerpt=asking.excerpt(record, call.anchor))
 
 

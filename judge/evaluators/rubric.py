@@ -12,6 +12,7 @@ from judge.evaluators.next_call import call_markup
 from judge.fence import Markup, element, fence
 from judge.options import DEFAULTS, EvaluatorOptions
 from judge.question import Question, Scale
+from judge.redaction import Redaction
 from judge.rubrics import Part, Rubric
 from judge.subjects import subjects_of
 from judge.suites import Case
@@ -73,7 +74,7 @@ class RubricEvaluator:
             record,
             cases,
             criterion=self._rubric.question,
-            subject_shown=_shown(about, room // 2),
+            subject_shown=_shown(about, room // 2, self._asking.redaction),
             excerpt=Markup("") if about is None else self._asking.excerpt(record, about.anchor),
             labels=self._labels,
         )
@@ -107,14 +108,16 @@ def _recorded(part: Part, trajectory: Trajectory, about: About) -> bool:
             return isinstance(about, SkillInvocation) and about.body is not None
 
 
-def _shown(about: About, most_bytes: int) -> Markup:
+def _shown(about: About, most_bytes: int, redaction: Redaction) -> Markup:
     match about:
         case None:
             return Markup("It is about the session as a whole.")
         case ToolCall():
-            result = fence("result", about.result, most_bytes // 2) if about.result is not None else Markup("")
-            return Markup(f"It is about this call:\n{element('call', call_markup(about), result)}")
-    parts = [fence("name", about.name or "", 300), fence("outcome", about.outcome)]
+            call, result = call_markup(about, redaction), Markup("")
+            if about.result is not None:
+                result = fence("result", about.result, most_bytes // 2, redaction)
+            return Markup(f"It is about this call:\n{element('call', call, result)}")
+    parts = [fence("name", about.name or "", 300, redaction), fence("outcome", about.outcome)]
     if about.body is not None:
-        parts.append(fence("body", about.body, most_bytes // 2))
+        parts.append(fence("body", about.body, most_bytes // 2, redaction))
     return Markup(f"It is about this loading of a skill:\n{element('skill', *parts)}")

@@ -38,7 +38,7 @@ class SkillAbstention:
         record = self._asking.transcript(trajectory)
         # Once more where the record is shortened: its catalog may have lost the skill that fits.
         room = int(self._asking.question_tokens * BYTES_PER_TOKEN)
-        catalog = catalog_text(trajectory.offered_skills, room) if record.elided else ""
+        catalog = catalog_text(trajectory.offered_skills, room, self._asking.redaction) if record.elided else ""
         return [self._asking.question(subject, record, cases, catalog=catalog)]
 
 

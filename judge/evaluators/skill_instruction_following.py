@@ -15,6 +15,7 @@ from judge.evaluators.asking import Asking
 from judge.fence import Markup, fence
 from judge.options import DEFAULTS, EvaluatorOptions
 from judge.question import Question, Scale
+from judge.redaction import Redaction
 from judge.subjects import subjects_of
 from judge.suites import Case
 from judge.transcript import BYTES_PER_TOKEN, DEFAULT_TOKENS, Transcript
@@ -59,13 +60,14 @@ class SkillInstructionFollowing:
 
     def _question(self, load: SkillInvocation, subject: Subject, record: Transcript, cases: Sequence[Case]) -> Question:
         room = int(self._asking.question_tokens * BYTES_PER_TOKEN * BODY_SHARE)
-        instructions = [fence("skill", load.name or "", 300), fence("body", load.body or "", room)]
+        redaction = self._asking.redaction
+        skill, body = fence("skill", load.name or "", 300, redaction), fence("body", load.body or "", room, redaction)
         return self._asking.question(
             subject,
             record,
             cases,
-            instructions=Markup("\n".join(instructions)),
-            remarks=_remarks(load),
+            instructions=Markup(f"{skill}\n{body}"),
+            remarks=_remarks(load, redaction),
             excerpt=self._asking.excerpt(record, load.anchor),
         )
 
@@ -86,5 +88,5 @@ def _not_to_ask(trajectory: Trajectory, load: SkillInvocation, again: bool) -> O
     return None
 
 
-def _remarks(load: SkillInvocation) -> Markup:
-    return fence("loaded_by_sub_agent", load.agent, 200) if load.agent != ROOT_AGENT else Markup("")
+def _remarks(load: SkillInvocation, redaction: Redaction) -> Markup:
+    return fence("loaded_by_sub_agent", load.agent, 200, redaction) if load.agent != ROOT_AGENT else Markup("")

@@ -14,6 +14,7 @@ from judge.events import by_agent
 from judge.fence import Markup, fence
 from judge.options import DEFAULTS, EvaluatorOptions
 from judge.question import Question, Scale
+from judge.redaction import Redaction
 from judge.subjects import subjects_of
 from judge.suites import Case
 from judge.transcript import DEFAULT_TOKENS, Transcript, catalog_text
@@ -62,8 +63,8 @@ class SkillSelection:
             subject,
             record,
             cases,
-            choice=_choice(load),
-            catalog=_own_catalog(trajectory, load, self._asking.question_tokens),
+            choice=_choice(load, self._asking.redaction),
+            catalog=_own_catalog(trajectory, load, self._asking.question_tokens, self._asking.redaction),
             excerpt=self._asking.excerpt(record, load.anchor),
         )
 
@@ -78,24 +79,24 @@ def _not_to_ask(trajectory: Trajectory, load: SkillInvocation) -> Outcome | None
     return None
 
 
-def _choice(load: SkillInvocation) -> Markup:
+def _choice(load: SkillInvocation, redaction: Redaction) -> Markup:
     parts = [fence("skill", load.name or ""), fence("outcome", load.outcome)]
     if load.refusal is not None:
-        parts.append(fence("refusal", load.refusal, 2_000))
+        parts.append(fence("refusal", load.refusal, 2_000, redaction))
     if load.agent != ROOT_AGENT:
-        parts.append(fence("sub_agent", load.agent, 200))
+        parts.append(fence("sub_agent", load.agent, 200, redaction))
     return Markup("\n".join(parts))
 
 
-def _own_catalog(trajectory: Trajectory, load: SkillInvocation, most_bytes: int) -> Markup:
+def _own_catalog(trajectory: Trajectory, load: SkillInvocation, most_bytes: int, redaction: Redaction) -> Markup:
     """A sub-agent's own catalog; the root agent's is part of the record that all questions share."""
     if load.agent == ROOT_AGENT:
-        return _description(trajectory.offered_skills, load)
+        return _description(trajectory.offered_skills, load, redaction)
     offered = next((agent.offered_skills for agent in trajectory.agents if agent.id == load.agent), None)
-    return Markup(f"What this sub-agent was offered:\n{catalog_text(offered, most_bytes)}")
+    return Markup(f"What this sub-agent was offered:\n{catalog_text(offered, most_bytes, redaction)}")
 
 
-def _description(offered: Sequence[Skill] | None, load: SkillInvocation) -> Markup:
+def _description(offered: Sequence[Skill] | None, load: SkillInvocation, redaction: Redaction) -> Markup:
     """The chosen skill's entry once more, since a long catalog may have lost it."""
     mine = tuple(skill for skill in offered or () if skill.name == load.name)
-    return Markup(f"As it was offered:\n{catalog_text(mine)}") if mine else Markup("")
+    return Markup(f"As it was offered:\n{catalog_text(mine, redaction=redaction)}") if mine else Markup("")

@@ -28,6 +28,8 @@ SECRETS = {
     "private-key": "-----BEGIN RSA PRIVATE" + " KEY-----\nMIIEow\nIBAAK=\n-----END RSA PRIVATE KEY-----",
 }
 
+MARKS = {secret: f'<redacted kind="{kind}"/>' for kind, secret in SECRETS.items()}
+
 
 @pytest.mark.parametrize("kind", SECRETS)
 def test_a_well_known_secret_is_masked_where_it_stands(kind: str) -> None:
@@ -64,6 +66,58 @@ def test_the_value_of_a_secret_field_is_masked_however_it_is_written(text: str, 
 )
 def test_credentials_in_addresses_and_headers_are_masked_and_the_rest_is_kept(text: str, left: str) -> None:
     assert re.sub(r"<redacted [^>]*>", "#", REDACTION.text(text)) == left
+
+
+END = "-----END RSA PRIVATE" + " KEY-----"
+LINES = ("kZ3w" * 16, "Qx7A" * 16, "shorter==")
+
+
+@pytest.mark.parametrize("line_break", ["\n", "\r\n", "\\n", "\\\\n", " "])
+@pytest.mark.parametrize("first", ["", "bcd", "kZ3w" * 16])
+def test_a_private_key_whose_beginning_was_cut_off_is_masked_from_its_end(line_break: str, first: str) -> None:
+    key = line_break.join((first, *LINES, END))
+    shown = REDACTION.text(f"the file, with a note:{line_break}{key} and more")
+    assert re.fullmatch(r'the file, with a note:[\s\\rn]*<redacted kind="private-key"/> and more', shown)
+
+
+def test_a_private_key_whose_end_was_cut_off_is_masked_from_its_beginning() -> None:
+    key = "\n".join(("-----BEGIN RSA PRIVATE" + " KEY-----", *LINES))
+    assert REDACTION.text(f'{{"file": "{key}') == '{"file": "<redacted kind="private-key"/>'
+
+
+def test_the_last_line_of_a_key_alone_takes_no_prose_with_it() -> None:
+    text = f"A key ends in a line like this one, in every file: {END} is it."
+    assert REDACTION.text(text) == text.replace(END, '<redacted kind="private-key"/>')
+
+
+def test_a_secret_value_without_its_closing_quote_is_masked_where_the_text_was_cut() -> None:
+    assert REDACTION.text('{"user": "ada", "password": "tulips, ro') == (
+        '{"user": "ada", "password": "<redacted kind="field"/>'
+    )
+    assert REDACTION.text('{"password": "", "user": "ada') == '{"password": "", "user": "ada'
+
+
+@given(st.integers(0, 400), st.sampled_from(list(SECRETS.values())))
+def test_no_part_of_a_secret_is_left_in_the_beginning_of_a_text(most: int, secret: str) -> None:
+    shown = REDACTION.cut_before("~" * 200 + secret + "~" * 200, most)
+    kept = shown.replace(MARKS[secret], "")
+    assert kept == "~" * (most if most <= 200 else max(200, most - len(secret)))
+    assert (MARKS[secret] in shown) == (most > 200)
+
+
+def test_structured_values_are_masked_text_by_text_and_field_by_field() -> None:
+    value = {"db_password": "tulip", "pin": 7, "apiKey": 12, "token count": 3, "deep": [{"secret": ["a", TEXT]}, TEXT]}
+    assert REDACTION.value(value) == {
+        "db_password": '<redacted kind="field"/>',
+        "pin": 7,
+        "apiKey": '<redacted kind="field"/>',
+        "token count": 3,
+        "deep": [{"secret": ["a", 'see <redacted kind="google-key"/>']}, 'see <redacted kind="google-key"/>'],
+    }
+    assert NOTHING.value(value) == value
+
+
+TEXT = f"see {SECRETS['google-key']}"
 
 
 def test_own_keys_and_patterns_are_masked_under_their_kinds() -> None:
@@ -139,7 +193,20 @@ def test_questions_of_one_session_still_begin_alike() -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ['password="', "eyJa.", "-----BEGIN PRIVATE" + " KEY-----", "a://b:", "bearer ", "password\\"]
+    "piece",
+    [
+        'password="',
+        "eyJa.",
+        "-----BEGIN PRIVATE" + " KEY-----",
+        "a://b:",
+        "bearer ",
+        "password\\",
+        END,
+        f"QUJD\n{END}",
+        f"{'QUJD' * 16}\\n{END}",
+        f"{'QUJD' * 16}\n",
+        f"n\\n\\{END}",
+    ],
 )
 def test_the_work_grows_with_the_text_and_not_with_its_square(piece: str) -> None:
     """No time is measured: a text of this size would not end within the test's limit if it were otherwise."""
