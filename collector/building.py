@@ -22,6 +22,7 @@ from collector.judge_queue.expiring import WithoutJudge
 from collector.judging import Judging, Rules
 from collector.metrics import Metrics
 from collector.rules import session_names
+from collector.sampling import ceiling
 from collector.sessions.book import Policy, SessionBook
 from collector.sessions.routing import Marks, Router
 from collector.store.store import Store
@@ -133,14 +134,19 @@ def _policy(config: Config) -> Policy:
         late_window_ms=_ms(sessions.late_window_seconds),
         max_spans=sessions.max_spans,
         max_bytes=sessions.max_bytes,
-        rate=config.sampling.rate,
+        rate=ceiling(config.sampling.sampling()),
         trace_is_session=sessions.without_id == "trace",
     )
 
 
 def _marks(config: Config) -> Marks:
     marker = config.sessions.end_marker
-    return Marks(names=session_names(config), end_events=marker.events, end_attributes=marker.attributes)
+    return Marks(
+        names=session_names(config),
+        tenant_attribute=config.receivers.tenant_attribute,
+        end_events=marker.events,
+        end_attributes=marker.attributes,
+    )
 
 
 def _journal_settings(config: Config) -> JournalSettings:

@@ -12,8 +12,9 @@ from typing import Literal
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
-from collector.config_section import Ratio, Seconds, Section
+from collector.config_section import Seconds, Section
 from collector.judge_config import JudgeSettings
+from collector.sampling_config import SamplingSettings
 from collector.scoring_config import CompositeSettings, GateSettings
 from judge.documents import DocumentError, Problem, parse_document
 from judge.options import MAX_QUESTIONS
@@ -54,7 +55,10 @@ class Receivers(Section):
     max_request_bytes: int = Field(64 * 1024 * 1024, gt=0, description="per request, after inflation")
     max_pending_bytes: int = Field(256 * 1024 * 1024, gt=0, description="accepted and not yet on disk")
     max_in_flight: int = Field(512, gt=0, description="requests waiting for the disk")
-    tenant_header: str | None = Field(None, description="request header that names the tenant")
+    tenant_header: str | None = Field(None, description="request header that names the tenant of all in the request")
+    tenant_attribute: str | None = Field(
+        None, min_length=1, description="resource attribute that names the tenant where no header does"
+    )
 
     @model_validator(mode="after")
     def _one_request_fits(self) -> Receivers:
@@ -103,12 +107,6 @@ class Sessions(Section):
                 f"max_age_seconds ({self.max_age_seconds:g}) must be at least idle_seconds ({self.idle_seconds:g})"
             )
         return self
-
-
-class Sampling(Section):
-    """Which sessions are kept. The choice is a hash of the session id: the same after every restart."""
-
-    rate: Ratio = Field(1.0, description="share of sessions to keep and judge")
 
 
 class Journal(Section):
@@ -195,7 +193,7 @@ class Config(Section):
     receivers: Receivers = Receivers()
     admin: Listener = Listener(listen="127.0.0.1:9464")
     sessions: Sessions = Sessions()
-    sampling: Sampling = Sampling()
+    sampling: SamplingSettings = SamplingSettings()
     journal: Journal = Journal()
     suites: tuple[str, ...] = Field((), description="files of expectations; globs are allowed")
     rubrics: tuple[str, ...] = Field((), description="files with criteria of your own; globs are allowed")

@@ -18,6 +18,7 @@ from collector.journal.journal import Journal
 from collector.metrics import Metrics
 from collector.reading import Reader, Reading
 from collector.reading import Rules as Rules  # noqa: PLC0414 - whoever starts the judging looks for it here
+from collector.sampling import SampledOut
 from collector.sessions.book import Claim, SessionBook
 from collector.sessions.keys import Kind
 from collector.store.store import ClosedSession, Store
@@ -141,16 +142,20 @@ class Judging:
                 self._metrics.unrecognised(reading.trajectory.scopes)
             self._metrics.session_discarded("nothing_happened")
             return
+        sampled = reading.sampled
+        if isinstance(sampled, SampledOut):
+            self._metrics.session_discarded("sampled_out")
+            return
         session, closed_ns = reading.session, claim.closed_ms * _MS
         closed = ClosedSession(
             reading.ref,
             closed_ns,
             claim.reason,
-            claim.inclusion_probability,
+            sampled.probability,
             reading.trajectory,
             len(session.spans),
             len(session.records),
-            note="; ".join(reading.trajectory.notes)[:2000],
+            note="; ".join((*sampled.notes, *reading.trajectory.notes))[:2000],
         )
         earlier = await self._store.closings(session.session_id, session.tenant)
         if any(closing.closed_ns == closed_ns for closing in earlier):

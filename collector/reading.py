@@ -6,7 +6,7 @@ Reading is slow (disk, decoding) and runs in a thread; it changes nothing and ca
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import structlog
 
@@ -15,6 +15,7 @@ from collector.clock import Clock
 from collector.journal.journal import Journal
 from collector.journal.rows import RowKey
 from collector.journal.segments import MissingRow
+from collector.sampling import Included, SampledOut, SamplingRules, decide
 from collector.sessions.assembly import assemble
 from collector.sessions.book import Claim
 from collector.sessions.keys import SessionNames
@@ -22,7 +23,7 @@ from collector.store.store import PendingQuestion
 from extractors.registry import extract
 from extractors.spans import Session
 from extractors.trajectory import Trajectory
-from judge.catalog import Evaluator, plan_all
+from judge.catalog import Evaluator, Plan, plan_all
 from judge.question import Question, unanswered
 from judge.suites import Suite, expectations_for
 from judge.verdict import Judged, NotJudged, SessionRef, Verdict
@@ -37,6 +38,7 @@ class Rules:
     evaluators: Sequence[Evaluator]
     suites: Sequence[Suite]
     session_names: SessionNames
+    sampling: SamplingRules = field(default_factory=SamplingRules)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,8 @@ class Reading:
     trajectory: Trajectory
     verdicts: tuple[Judged, ...]
     questions: tuple[PendingQuestion, ...]
+    sampled: Included | SampledOut
+    """Of what is sampled out there are no verdicts and no questions."""
     defects: tuple[tuple[str, Exception], ...]
 
 
@@ -74,7 +78,12 @@ class Reader:
         own = [row for head in claim.heads for row in self._journal.chain(head)]
         session = assemble(claim, own, list(self._neighbours(claim)), rules.session_names)
         trajectory = extract(session)
-        plan = plan_all(trajectory, expectations_for(trajectory, rules.suites), rules.evaluators)
+        cases = expectations_for(trajectory, rules.suites)
+        plan = plan_all(trajectory, cases, rules.evaluators)
+        sampled = decide(rules.sampling, claim.digest, trajectory, cases, plan.verdicts)
+        probability = sampled.probability if isinstance(sampled, Included) else 0.0
+        if isinstance(sampled, SampledOut):
+            plan = Plan(errors=plan.errors)
         ref = SessionRef(session.session_id, claim.revision, session.tenant)
         now_ns = self._clock.now_ns()
 
@@ -84,7 +93,7 @@ class Reader:
                 trajectory,
                 ref,
                 close_reason=claim.reason,
-                inclusion_probability=claim.inclusion_probability,
+                inclusion_probability=probability,
                 judged_ns=now_ns,
             )
 
@@ -103,6 +112,7 @@ class Reader:
             trajectory=trajectory,
             verdicts=tuple(map(judged, verdicts)),
             questions=tuple(map(pending, questions)),
+            sampled=sampled,
             defects=plan.errors,
         )
 

@@ -12,7 +12,7 @@ from collector.config import Config, EvaluatorSettings
 from collector.judge_building import redaction_of
 from collector.judging import Rules
 from collector.sessions.keys import SESSION_ID, SessionNames
-from judge.catalog import NAMES, Entry, build, option_problems, plugin_entry, rubric_entry
+from judge.catalog import BUILT_IN, NAMES, Entry, build, option_problems, plugin_entry, rubric_entry
 from judge.documents import DocumentError, Problem
 from judge.options import EvaluatorOptions
 from judge.passing import COMPOSITE
@@ -55,10 +55,27 @@ def load_rules(config: Config, source: str, plugins: Iterable[EntryPoint] | None
         for name in limited
         if name not in {*NAMES, *custom}
     ]
+    problems += _sampling_problems(config, source, {} if problems else {**BUILT_IN, **custom})
     if problems:
         raise DocumentError(tuple(problems))
     evaluators = build(options, config.judge.transcript_tokens, custom, redaction_of(config.judge))
-    return Rules(evaluators, suites, session_names(config))
+    return Rules(evaluators, suites, session_names(config), config.sampling.sampling())
+
+
+def _sampling_problems(config: Config, source: str, entries: Mapping[str, Entry]) -> list[Problem]:
+    """Evaluators whose failures are to be kept, and that will never have failed when a session is closed. Without
+    `entries` nothing is said."""
+    problems: list[Problem] = []
+    for place, name in enumerate(config.sampling.keep.failed if entries else ()):
+        entry, key = entries.get(name), f"sampling.keep.failed.{place}"
+        options = config.evaluators.get(name)
+        if entry is None:
+            problems.append(Problem(source, 1, key, f"no such evaluator; there are {', '.join(sorted(entries))}"))
+        elif options is not None and not options.enabled:
+            problems.append(Problem(source, 1, key, f"{name} is not enabled: it would keep nothing"))
+        elif entry.prompt is not None and "ask" not in entry.takes:
+            problems.append(Problem(source, 1, key, f"{name} asks a judge, who answers when sampling is long decided"))
+    return problems
 
 
 def load_suites(patterns: tuple[str, ...], source: str) -> tuple[Suite, ...]:

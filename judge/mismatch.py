@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from extractors.trajectory import Trajectory
-from judge.suites import Match, is_about
+from judge.conditions import Condition
+from judge.suites import Match, attribute_of, is_about
 
 _NOT_RECORDED = "not recorded"
 
@@ -16,7 +17,8 @@ def mismatches(match: Match, trajectory: Trajectory) -> tuple[str, ...]:
         if name == "attributes":
             for key, value in wanted.items():
                 if not is_about(Match(attributes={key: value}), trajectory):
-                    failed.append(f"attribute {key} is {_found(trajectory.attributes.get(key))}, not {value!r}")
+                    wanted_text = str(value) if isinstance(value, Condition) else repr(value)
+                    failed.append(f"attribute {key} is {_found(attribute_of(trajectory, key))}, not {wanted_text}")
         elif wanted and not is_about(Match.model_validate({name: wanted}), trajectory):
             failed.append(f"{name} wants {' or '.join(wanted)}; {_actual(name, trajectory)}")
     return tuple(failed)

@@ -13,6 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 from extractors.spans import Value
 from extractors.trajectory import Trajectory
+from judge.conditions import Condition, Plain, equal, holds
 from judge.contradictions import contradictions
 from judge.documents import DocumentError, Problem, parse_document
 from judge.globs import contains, matches
@@ -50,7 +51,10 @@ class Match(_Entry):
     agent: Texts = ()
     version: Texts = Field((), description="the agent's version, or the service's where the agent has none")
     harness: Texts = ()
-    attributes: dict[str, str | bool | int | float] = Field(default_factory=dict)
+    attributes: dict[str, Plain | Condition] = Field(
+        default_factory=dict,
+        description="by name: a value, or a condition (equals, not, contains, exists, in, gt, lt, glob)",
+    )
 
 
 class Event(_Entry):
@@ -202,7 +206,7 @@ def is_about(match: Match, trajectory: Trajectory) -> bool:
         and _fits_one(match.agent, versions.agent)
         and _fits_one(match.version, versions.agent_version or versions.service_version)
         and _fits_one(match.harness, trajectory.harness)
-        and all(_equals(wanted, _attribute(trajectory, key)) for key, wanted in match.attributes.items())
+        and all(_fits(wanted, attribute_of(trajectory, key)) for key, wanted in match.attributes.items())
     )
 
 
@@ -210,13 +214,11 @@ def _fits_one(patterns: tuple[str, ...], text: str | None) -> bool:
     return not patterns or (text is not None and any(matches(pattern, text) for pattern in patterns))
 
 
-def _equals(wanted: str | bool | float, value: Value) -> bool:
-    if isinstance(wanted, str):
-        return isinstance(value, str) and matches(wanted, value)
-    return isinstance(value, bool) == isinstance(wanted, bool) and value == wanted
+def _fits(wanted: Plain | Condition, value: Value) -> bool:
+    return holds(wanted, value) if isinstance(wanted, Condition) else equal(wanted, value)
 
 
-def _attribute(trajectory: Trajectory, key: str) -> Value:
+def attribute_of(trajectory: Trajectory, key: str) -> Value:
     """A resource or root span attribute, or what every trajectory knows of itself."""
     versions = trajectory.versions
     known = {

@@ -19,6 +19,7 @@ from collector.commands.stored import Chosen, choose, open_store
 from collector.commands.terminal import LONG, NOT_RECORDED, console, safe, short, styled
 from collector.errors import StoreUnavailable
 from collector.explaining import Reason, explain_cases, explain_evaluators
+from collector.sampling import sampled_by
 from collector.store.labels import Label
 from collector.store.records import JUDGED, tame
 from judge.verdict import Judged
@@ -93,6 +94,7 @@ def explain(
     if as_json:
         document: dict[str, Any] = {
             "session": tame(found.chosen.session.ref),
+            "sampled_by": tame(f"sampling.{sampled_by(found.chosen.session.note)}"),
             "evaluators": [_document(one) for one in by_evaluator],
             "cases": [_document(one) for one in by_case],
             "verdicts": [json.loads(JUDGED.dump(one)) for one in found.verdicts],
@@ -112,7 +114,8 @@ def _lines(found: _Found, by_evaluator: Sequence[Reason], by_case: Sequence[Reas
     yield styled((safe(closing.ref.session_id), "bold cyan"))
     yield styled(
         f"closed {time_text(closing.closed_ns)} UTC by {closing.close_reason}, revision {closing.ref.revision}"
-        f"{superseded}, inclusion probability {closing.inclusion_probability:g}"
+        f"{superseded}, inclusion probability {closing.inclusion_probability:g} "
+        f"(sampling.{safe(sampled_by(closing.note))})"
     )
     yield Text()
     yield styled(("evaluators", "bold"))

@@ -15,11 +15,13 @@ from collector.closing import Closing
 from collector.errors import StoreUnavailable
 from collector.judging import Judging
 from collector.reading import Rules
+from collector.sampling import Keep, SamplingRule, SamplingRules
 from collector.sessions.book import Claim, Policy
 from collector.sessions.keys import Kind, Owner
 from collector.store.sqlite import SqliteStore
 from collector.store.store import ClosedSession, PendingQuestion, SessionFilter
 from judge.catalog import build
+from judge.suites import Match
 from judge.verdict import Judged, NotJudged
 from tests.collector.receiving import Receiving, receiving
 from tests.collector.sessions.desk import NAMES
@@ -120,6 +122,26 @@ async def test_a_closed_session_is_kept_and_its_closing_done(tmp_path: Path) -> 
         assert await at.notes() == {"ann": ""}
         assert at.judging.waiting == 0
         assert at.half.book.recover(at.half.journal.entries(), at.half.journal.last_row(), 0) == []
+
+
+async def test_of_what_is_sampled_out_at_closing_nothing_is_kept_and_its_closing_is_done(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at:
+        only_errors = SamplingRules(0.0, keep=Keep(("errors",)))
+        at.judging.rules = Rules(build(), (), NAMES, only_errors)
+        await at.send("ann")
+        await at.close_all()
+        assert await at.notes() == {}
+        assert at.half.value("sessions_discarded_total", reason="sampled_out") == 1
+        assert at.half.book.recover(at.half.journal.entries(), at.half.journal.last_row(), 0) == []
+
+
+async def test_a_session_says_which_rule_kept_it(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at:
+        named = (SamplingRule("bank", Match(service=("bank",)), 0.0), SamplingRule("rest", Match(), 1.0))
+        at.judging.rules = Rules(build(), (), NAMES, SamplingRules(0.0, named))
+        await at.send("ann")
+        await at.close_all()
+        assert await at.notes() == {"ann": "sampled by sampling.rules.rest"}
 
 
 async def test_a_session_that_cannot_be_kept_is_told_and_the_next_ones_are_judged(tmp_path: Path) -> None:

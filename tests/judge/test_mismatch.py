@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from extractors.trajectory import Prompt, Trajectory, Versions
+from judge.conditions import Condition
 from judge.mismatch import mismatches
 from judge.suites import Match
 from tests.fakes.verdicts import ANCHOR
@@ -31,6 +32,10 @@ TRAJECTORY = Trajectory(
                 "attribute region is 'north', not 'south'",
                 "attribute tier is not recorded, not 1",
             ),
+        ),
+        (
+            Match(attributes={"region": Condition.model_validate({"in": ["south"]}), "service.name": "bank"}),
+            ("attribute region is 'north', not in ('south',)", "attribute service.name is 'shop', not 'bank'"),
         ),
     ],
 )

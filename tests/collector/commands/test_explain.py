@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 
 from collector.app import STORE_FILE
 from collector.cli import app
+from collector.sampling import Included
 from collector.store.labels import Label
 from collector.store.sqlite import SqliteStore
 from judge.catalog import NAMES
@@ -93,6 +94,19 @@ def document(directory: Path, session: str = "s-1") -> dict[str, Any]:
 
 def standings(found: list[dict[str, Any]]) -> dict[str, str]:
     return {one["of"]: one["standing"] for one in found}
+
+
+def test_it_says_by_which_rule_of_sampling_the_session_was_kept(directory: Path) -> None:
+    async def fill() -> None:
+        store = SqliteStore.open(directory / STORE_FILE)
+        note = "; ".join((*Included(1.0, "keep.errors").notes, "a span was lost"))
+        await store.finish(replace(closed("kept"), note=note), (), (), ())
+        await store.close()
+
+    asyncio.run(fill())
+    assert document(directory, "kept")["sampled_by"] == "sampling.keep.errors"
+    assert document(directory)["sampled_by"] == "sampling.rate"
+    assert "(sampling.keep.errors)" in run(directory, "kept").stdout
 
 
 def test_every_evaluator_has_its_reason(directory: Path) -> None:

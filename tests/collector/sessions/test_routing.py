@@ -9,6 +9,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.errors import Malformed
+from collector.journal.rows import split_names
 from collector.otlp.envelope import encode_varint
 from collector.sessions.book import Policy
 from collector.sessions.keys import MOST_NAME_BYTES, Kind, Owner
@@ -188,6 +189,47 @@ def test_an_id_past_the_bound_loses_only_its_own_items(name: str) -> None:
 def test_a_tenant_past_the_bound_is_malformed() -> None:
     with pytest.raises(Malformed, match="tenant"):
         Desk().send("traces", trace_request([span(1, 1, session__id="ann")]), tenant="t" * (MOST_NAME_BYTES + 1))
+
+
+def _owners(desk: Desk) -> set[tuple[str, str]]:
+    """(tenant, session) of every row; a trace without session is its id."""
+    return {
+        (owner.tenant, owner.name)
+        for key, value in desk.rows.telemetry()
+        for owner in [split_names(value, key.kind)[0]]
+    }
+
+
+def test_the_same_session_and_trace_of_two_tenants_never_mix() -> None:
+    desk = Desk(marks=Marks(names=NAMES, tenant_attribute="team"))
+    for team in ("red", "blue", "red"):
+        desk.send("traces", trace_request([span(1, 1, session__id="ann")], resource={"team": team}))
+        desk.send("traces", trace_request([span(1, 2), span(2, 3)], resource={"team": team}))
+        desk.send("logs", log_request([record(1, "step"), record(None, session__id="ann")], resource={"team": team}))
+    found = {(session.tenant, session.session_id): len(session.spans) for session in map(desk.read, desk.wait(3600))}
+    lone = trace_id(2).hex()
+    assert found == {("red", "ann"): 2, ("blue", "ann"): 2, ("red", lone): 1, ("blue", lone): 1}
+
+
+def test_a_header_outweighs_the_tenant_that_resources_name() -> None:
+    desk = Desk(marks=Marks(names=NAMES, tenant_attribute="team"))
+    for tenant in ("", "green"):
+        desk.send("traces", trace_request([span(1, 1, session__id="ann")], resource={"team": "red"}), tenant)
+    desk.send("traces", trace_request([span(1, 1, session__id="ann")], resource={"team": ""}))
+    assert _owners(desk) == {("red", "ann"), ("green", "ann"), ("", "ann")}
+
+
+def test_resources_that_name_no_tenant_are_those_of_none_unless_so_configured() -> None:
+    desk = Desk()
+    desk.send("traces", trace_request([span(1, 1, session__id="ann")], resource={"team": "red"}))
+    assert _owners(desk) == {("", "ann")}
+
+
+def test_a_tenant_attribute_past_the_bound_loses_only_its_own_items() -> None:
+    desk = Desk(marks=Marks(names=NAMES, tenant_attribute="team"))
+    routed = desk.send("traces", trace_request([span(1, 1)], resource={"team": "t" * (MOST_NAME_BYTES + 1)}))
+    assert (routed.kept, routed.rejected) == (0, 1)
+    assert "tenant" in routed.cause
 
 
 def test_resources_that_differ_in_every_request_do_not_pile_up() -> None:
