@@ -8,7 +8,7 @@ Sizes are estimated at 3.5 bytes of UTF-8 a token, which errs on the safe side f
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from extractors.anchors import Anchor
@@ -117,9 +117,22 @@ def catalog_text(
 
 def _surely_too_long(trajectory: Trajectory, room: int) -> bool:
     """A cheap look first: a session may hold hundreds of megabytes that need not be escaped to be left out."""
+    for text in _long_texts(trajectory):
+        room -= len(text or "")
+        if room < 0:
+            return True
+    return False
+
+
+def _long_texts(trajectory: Trajectory) -> Iterator[str | None]:
+    yield trajectory.task
+    yield trajectory.answer
+    yield from (prompt.text for prompt in trajectory.prompts)
+    yield from (step.text for step in trajectory.steps)
+    yield from (failure.message for failure in trajectory.failures)
     for call in trajectory.tool_calls:
-        room -= len(call.result or "") + len(call.arguments_text or "")
-    return room < sum(len(step.text or "") for step in trajectory.steps)
+        yield call.arguments_text
+        yield call.result if call.error is None else call.error
 
 
 def _whole(trajectory: Trajectory, entries: Sequence[Entry], redaction: Redaction) -> Markup:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from extractors.skills import LoadOutcome, Skill
-from extractors.trajectory import CallOutcome, Failure, Prompt, ToolCall, Trajectory
+from extractors.trajectory import ROOT_AGENT, CallOutcome, Failure, Prompt, ToolCall, Trajectory
 from judge.fence import left_out
 from judge.transcript import catalog_text, excerpt, tokens, transcript
 from tests.judge.trajectories import anchor, call, failed, load, skills, step, trajectory
@@ -84,6 +86,35 @@ def test_a_session_that_fits_is_shown_whole_and_in_order() -> None:
     places = [result.text.index(text) for text in wanted]
     assert places == sorted(places)
     assert "left_out" not in result.text
+
+
+class _Megabytes(str):
+    """A text that knows whether all of it was written out safely, which takes long."""
+
+    escaped = False
+
+    def replace(self, *parts: Any) -> str:
+        self.escaped = True
+        return super().replace(*parts)
+
+
+@pytest.mark.parametrize("place", ["task", "answer", "prompt", "model text", "failure", "arguments", "result", "error"])
+def test_of_a_text_that_is_far_too_long_only_the_ends_are_written(place: str) -> None:
+    text = _Megabytes("&" * 2_000_000)
+    wheres: dict[str, Callable[[], Trajectory]] = {
+        "task": lambda: trajectory(task=text),
+        "answer": lambda: trajectory(answer=text),
+        "prompt": lambda: trajectory(prompts=(Prompt(text, anchor(), 1),)),
+        "model text": lambda: trajectory(steps=(step(1, text),)),
+        "failure": lambda: trajectory(failures=(Failure("timeout", text, anchor(), ROOT_AGENT, 1),)),
+        "arguments": lambda: trajectory(call("find", None, arguments_text=text)),
+        "result": lambda: trajectory(call("find", {}, result=text)),
+        "error": lambda: trajectory(failed("find", {}, text)),
+    }
+    shown = transcript(wheres[place](), SMALL)
+    assert shown.elided
+    assert left_out(shown.text) > 1_990_000
+    assert not text.escaped
 
 
 def test_long_texts_lose_their_middles_before_entries_go() -> None:
