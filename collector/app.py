@@ -26,6 +26,7 @@ from collector.config import Config
 from collector.data_directory import lock
 from collector.errors import StoreUnavailable
 from collector.http_serving import HttpServer
+from collector.judge_building import redaction_of
 from collector.judging import Rules
 from collector.metrics import Metrics
 from collector.otlp.grpc_server import GrpcReceiver
@@ -141,7 +142,8 @@ class App:
             notices: dict[str, Check] = {"judge": self._check_judge}
             listen = self._config.admin.listen
             scales = load_scales(self._config, "the configuration")
-            api = Api(self._store, self._clock, scales, loopback=is_loopback(listen))
+            redaction = redaction_of(self._config.judge)
+            api = Api(self._store, self._clock, scales, loopback=is_loopback(listen), redaction=redaction)
             pages = {"/api/v1/sessions": "sessions as JSON; docs/api.md describes the rest of the API"}
             admin = admin_app(
                 self._metrics, checks, refresh=self._refresh, notices=notices, routes=api.routes(), pages=pages

@@ -16,7 +16,7 @@ from collector.exporters.otlp import OtlpExporter
 from collector.exporting import Backoff, Exporting
 from collector.ingest import Ingest, Limits
 from collector.journal.journal import Journal, JournalSettings
-from collector.judge_building import build_asking, build_judge, build_without_judge
+from collector.judge_building import build_asking, build_judge, build_without_judge, redaction_of
 from collector.judge_queue.batching import Batching, LettingGo
 from collector.judge_queue.expiring import WithoutJudge
 from collector.judging import Judging, Rules
@@ -165,7 +165,7 @@ def _export(
     settings = config.export.otlp
     if settings is None:
         return None, None
-    exporter = OtlpExporter(settings, version("spanjudge"))
+    exporter = OtlpExporter(settings, version("spanjudge"), redaction_of(config.judge))
     backoff = Backoff(max_s=settings.retry_max_seconds)
     return exporter, Exporting(store, exporter, clock, metrics, backoff=backoff)
 

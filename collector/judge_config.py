@@ -64,7 +64,7 @@ class BatchSettings(Section):
 
 
 class RedactionSettings(Section):
-    """What is masked as `<redacted kind="..."/>` before a question leaves the process."""
+    """What is masked as `<redacted kind="..."/>` before it leaves the process: in questions, exports and the API."""
 
     enabled: bool = True
     defaults: bool = Field(True, description="well-known shapes of secrets, and fields such as password and api_key")

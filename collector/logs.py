@@ -8,10 +8,12 @@ import sys
 import structlog
 
 from collector.config import Log
+from judge.redaction import NOTHING, Redaction
 
 
-def set_up_logs(settings: Log) -> None:
-    """JSON lines, or readable lines, from `level` up. Also for the libraries that use `logging`."""
+def set_up_logs(settings: Log, redaction: Redaction = NOTHING) -> None:
+    """JSON lines, or readable lines, from `level` up. Also for the libraries that use `logging`. `redaction` is for
+    what errors say: the words of a library may repeat what it choked on."""
     level = getattr(logging, settings.level.upper())
     shared: list[structlog.types.Processor] = [
         structlog.contextvars.merge_contextvars,
@@ -19,6 +21,10 @@ def set_up_logs(settings: Log) -> None:
         structlog.stdlib.ExtraAdder(),
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
+
+    def mask(_logger: object, _method: str, event: structlog.types.EventDict) -> structlog.types.EventDict:
+        return {key: redaction.text(value) if isinstance(value, str) else value for key, value in event.items()}
+
     renderer: structlog.types.Processor = (
         structlog.processors.JSONRenderer()
         if settings.format == "json"
@@ -31,6 +37,7 @@ def set_up_logs(settings: Log) -> None:
         processors=[
             *shared,
             structlog.processors.format_exc_info,
+            mask,
             structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
         ],
         logger_factory=structlog.stdlib.LoggerFactory(),
@@ -40,7 +47,7 @@ def set_up_logs(settings: Log) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=[*shared, structlog.processors.format_exc_info],
+            foreign_pre_chain=[*shared, structlog.processors.format_exc_info, mask],
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
         )
     )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
@@ -28,24 +29,37 @@ from collector.errors import StoreUnavailable
 from collector.labelling import NotALabel, Said, label_of
 from collector.store.labels import Label
 from collector.store.records import CLOSED_SESSION, JUDGED, tame
-from collector.store.store import SessionFilter, SessionSummary, Store, VerdictFilter
+from collector.store.store import ClosedSession, SessionFilter, SessionSummary, Store, VerdictFilter
+from judge.masking import masked_judged
 from judge.question import Scale
+from judge.redaction import NOTHING, Redaction
 from judge.verdict import Judged
 
 Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
 
 PREFIX = "/api/v1"
+MOST_TASK = 2_000
+"""Characters of a task in lists. The store keeps twice as many, so that a secret is seen whole before it is cut."""
 
 
 class Api:
     """`scales` by evaluator are those whose labels are all known; `loopback` whether the listener is for this machine
-    only."""
+    only; `redaction` masks what is shown of sessions."""
 
-    def __init__(self, store: Store, clock: Clock, scales: Mapping[str, Scale], *, loopback: bool) -> None:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        scales: Mapping[str, Scale],
+        *,
+        loopback: bool,
+        redaction: Redaction = NOTHING,
+    ) -> None:
         self._store = store
         self._clock = clock
         self._scales = scales
         self._loopback = loopback
+        self._redaction = redaction
 
     def routes(self) -> list[BaseRoute]:
         return [
@@ -80,7 +94,8 @@ class Api:
             since_ns=_nanoseconds(asked.since),
             limit=asked.limit,
         )
-        return JSONResponse({"sessions": [_summary(one) for one in await self._store.sessions(where)]})
+        found = await self._store.sessions(where)
+        return JSONResponse({"sessions": [_summary(one, self._redaction) for one in found]})
 
     async def _session(self, request: Request) -> Response:
         asked = query(request, SessionAsked)
@@ -93,7 +108,8 @@ class Api:
             raise Rejected(404, "not found", ("revision" if closings else "id", "there is none like this"))
         return JSONResponse(
             {
-                "session": json.loads(CLOSED_SESSION.dump(chosen)),
+                # In a thread: a session may be large, and the event loop has telemetry to take.
+                "session": await asyncio.to_thread(_session, chosen, self._redaction),
                 "revisions": [one.ref.revision for one in closings],
                 "verdicts": await self._with_labels(await self._store.verdicts(chosen.ref)),
             }
@@ -133,7 +149,8 @@ class Api:
         labels: dict[str, list[dict[str, Any]]] = {}
         for label in await self._store.labels.of_verdicts([one.id for one in verdicts]):
             labels.setdefault(label.verdict_id, []).append(_label(label))
-        return [{**json.loads(JUDGED.dump(one)), "labels": labels.get(one.id, [])} for one in verdicts]
+        masked = [masked_judged(one, self._redaction) for one in verdicts]
+        return [{**json.loads(JUDGED.dump(one)), "labels": labels.get(one.id, [])} for one in masked]
 
 
 def _refusal(status: int, error: str, problems: Sequence[tuple[str, str]]) -> Response:
@@ -141,9 +158,21 @@ def _refusal(status: int, error: str, problems: Sequence[tuple[str, str]]) -> Re
     return JSONResponse({"error": error, "problems": listed}, status_code=status)
 
 
-def _summary(one: SessionSummary) -> dict[str, Any]:
-    found = {field.name: tame(getattr(one, field.name)) for field in fields(one)}
+def _summary(one: SessionSummary, redaction: Redaction) -> dict[str, Any]:
+    task = None if one.task is None else redaction.cut_before(one.task, MOST_TASK)
+    shown = replace(one, task=task, note=redaction.text(one.note), agent=one.agent and redaction.text(one.agent))
+    found = {field.name: tame(getattr(shown, field.name)) for field in fields(shown)}
     return {**found, "closed_at": _instant(one.closed_ns)}
+
+
+def _session(session: ClosedSession, redaction: Redaction) -> dict[str, Any]:
+    """The record with its secrets masked; ids stay, since others are found by them."""
+    record: dict[str, Any] = json.loads(CLOSED_SESSION.dump(session))
+    trajectory = record["trajectory"]
+    if trajectory is not None:
+        masked = {key: redaction.value(value) for key, value in trajectory.items()}
+        trajectory = {**masked, "session_id": trajectory["session_id"]}
+    return {**record, "trajectory": trajectory, "note": redaction.text(session.note)}
 
 
 def _label(label: Label) -> dict[str, Any]:

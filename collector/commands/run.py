@@ -40,11 +40,12 @@ def run(config_file: ConfigFile = None) -> None:
     from collector.app import serve
     from collector.data_directory import AlreadyRunning
     from collector.errors import StoreUnavailable
+    from collector.judge_building import redaction_of
     from collector.logs import set_up_logs
 
     config = config_of(config_file)
     rules = rules_of(config, config_file)
-    set_up_logs(config.log)
+    set_up_logs(config.log, redaction_of(config.judge))
 
     def started(addresses: Addresses) -> None:
         write_addresses(config.data_dir, addresses)

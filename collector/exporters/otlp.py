@@ -11,6 +11,8 @@ from collector.exporters.otlp_http import HttpSender
 from collector.exporters.otlp_status import Request, Signal
 from collector.exporting import Delivered, Later, Outcome, Rejected
 from collector.otlp.encode import verdict_events, verdict_spans
+from judge.masking import masked_judged
+from judge.redaction import NOTHING, Redaction
 from judge.verdict import Judged
 
 NOT_SERVED = ("unimplemented", "not_found", "http_404", "http_405")
@@ -34,9 +36,10 @@ class OtlpExporter:
 
     name = "otlp"
 
-    def __init__(self, settings: OtlpExport, version: str = "") -> None:
+    def __init__(self, settings: OtlpExport, version: str = "", redaction: Redaction = NOTHING) -> None:
         """Does not connect. Raises `ValueError` for an endpoint that is not an http:// or https:// URL."""
         self._version = version
+        self._redaction = redaction
         self._sender: Sender = GrpcSender(settings) if settings.protocol == "grpc" else HttpSender(settings)
         encoders: Mapping[Signal, Callable[[Sequence[Judged], str], Request]] = {
             "traces": verdict_spans,
@@ -73,7 +76,9 @@ class OtlpExporter:
 
     async def _send_missing(self, signal: Signal, judged: Sequence[Judged]) -> Outcome:
         missing = [item for item in judged if item.id not in self._taken[signal]]
-        request = self._encoders[signal](missing, self._version)
+        # Before encoding, which cuts long texts: half a secret would not be known for one.
+        masked = [masked_judged(item, self._redaction) for item in missing]
+        request = self._encoders[signal](masked, self._version)
         if not request.ByteSize():
             return Delivered()
         outcome = await self._sender.send(signal, request)

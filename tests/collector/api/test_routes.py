@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,11 +19,13 @@ from collector.api.routes import Api
 from collector.labelling import MAX_REASON
 from collector.metrics import Metrics
 from collector.store.sqlite import SqliteStore
+from judge.redaction import NOTHING, Redaction
 from judge.scales import scales
 from judge.verdict import NotJudged, Score
 from tests.fakes.clock import FakeClock
 from tests.fakes.http import serving
 from tests.fakes.verdicts import NOW_NS, closed, judged, pending
+from tests.judge.trajectories import call
 
 YES = judged(outcome=Score(1.0, "Yes", "It fits."))
 NO = judged(ref="span:a/c", outcome=Score(0.0, "No", "It does not."))
@@ -32,8 +35,10 @@ SLASHED = "team/a b?c"
 
 
 @asynccontextmanager
-async def api(store: SqliteStore, *, loopback: bool = True) -> AsyncIterator[httpx.AsyncClient]:
-    routes = Api(store, FakeClock(NOW_NS), scales(), loopback=loopback).routes()
+async def api(
+    store: SqliteStore, *, loopback: bool = True, redaction: Redaction = NOTHING
+) -> AsyncIterator[httpx.AsyncClient]:
+    routes = Api(store, FakeClock(NOW_NS), scales(), loopback=loopback, redaction=redaction).routes()
     async with serving(admin_app(Metrics(), {}, routes=routes)) as url, httpx.AsyncClient(base_url=url) as client:
         yield client
 
@@ -68,6 +73,32 @@ async def test_sessions_are_listed_and_filtered(client: httpx.AsyncClient) -> No
     since = datetime.fromtimestamp(NOW_NS / 1e9 + 0.5, UTC).isoformat()
     late = (await client.get("/api/v1/sessions", params={"since": since})).json()["sessions"]
     assert [one["ref"]["session_id"] for one in late] == [SLASHED]
+
+
+TOKEN = "ghp" + "_" + "x9" * 18
+MARK = '<redacted kind="github-token"/>'
+
+
+async def test_secrets_are_masked_wherever_a_session_is_shown(store: SqliteStore) -> None:
+    spoke = closed("s-2", task=f"use {TOKEN}, and say nothing {'more ' * 395}{TOKEN}")
+    assert spoke.trajectory is not None
+    calls = (call("login", {"password": "tulip", "note": [TOKEN]}, result=f"is {TOKEN}"),)
+    spoke = replace(spoke, trajectory=replace(spoke.trajectory, tool_calls=calls), note=f"see {TOKEN}")
+    told = judged("s-2", outcome=Score(0.0, "No", f"it called login {TOKEN}"), skill=TOKEN)
+    await store.finish(spoke, [told], [], [])
+    async with api(store, redaction=Redaction()) as client:
+        listed = await client.get("/api/v1/sessions")
+        whole = await client.get("/api/v1/sessions/s-2")
+        verdicts = await client.get("/api/v1/verdicts", params={"session": "s-2"})
+    for shown in (listed, whole, verdicts):
+        assert "x9x9" not in shown.text
+        assert "tulip" not in shown.text
+    (kept,) = whole.json()["session"]["trajectory"]["tool_calls"]
+    assert kept["arguments"] == {"password": '<redacted kind="field"/>', "note": [MARK]}
+    assert kept["result"] == f"is {MARK}"
+    (found,) = verdicts.json()["verdicts"]
+    assert found["verdict"]["outcome"]["explanation"] == f"it called login {MARK}"
+    assert (found["id"], found["verdict"]["subject"]["name"]) == (told.id, MARK)
 
 
 async def test_a_session_comes_with_its_verdicts_and_what_people_said(client: httpx.AsyncClient) -> None:

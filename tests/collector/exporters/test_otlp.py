@@ -14,7 +14,9 @@ from collector.config import OtlpExport
 from collector.exporters.otlp import OtlpExporter
 from collector.exporters.otlp_status import CREDENTIALS_RETRY_S
 from collector.exporting import Delivered, Later, Outcome, Rejected
-from judge.verdict import Judged, NotApplicable, verdict_span_id
+from collector.otlp.encode import MAX_TEXT_BYTES
+from judge.redaction import Redaction
+from judge.verdict import Judged, NotApplicable, NotJudged, Score, verdict_span_id
 from tests.fakes.otlp_sink import OtlpSink, Received, Refusal, grpc_sink, http_sink
 from tests.fakes.verdicts import judged
 
@@ -47,6 +49,24 @@ async def test_spans_and_events_arrive(protocol: Protocol) -> None:
     assert await _sent(sink, protocol, judged(), judged("s-2")) == Delivered()
     assert sink.span_ids == [verdict_span_id(judged().id), verdict_span_id(judged("s-2").id)]
     assert sink.records == 2
+
+
+async def test_secrets_are_masked_before_texts_are_cut_to_size(protocol: Protocol) -> None:
+    token = "ghp" + "_" + "x9" * 18
+    sink = OtlpSink()
+    items = [
+        judged("s-1", outcome=Score(0.0, "No", "." * (MAX_TEXT_BYTES - 60) + f" {token} {'.' * 200}"), skill=token),
+        judged("s-2", outcome=NotJudged("judge_unavailable", f"it said {token}")),
+    ]
+    async with SERVE[protocol](sink) as endpoint:
+        settings = OtlpExport.model_validate({"endpoint": endpoint, "protocol": protocol})
+        exporter = OtlpExporter(settings, redaction=Redaction())
+        assert await exporter.send(items) == Delivered()
+        await exporter.close()
+    sent = "".join(str(one) for one in (*sink.traces, *sink.logs))
+    assert "x9x9" not in sent
+    assert "github-token" in sent
+    assert sink.span_ids == [verdict_span_id(one.id) for one in items]
 
 
 @pytest.mark.parametrize(("spans", "events"), [(True, False), (False, True)])
