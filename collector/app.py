@@ -78,6 +78,7 @@ class App:
         self._parts = parts = build(self._config, self._rules, self._store, self._clock, self._metrics)
         self._recover(parts)
         self._run("watching the disk", parts.ingest.watch())
+        self._run("tidying the journal", parts.tidying.run())
         self._run("closing sessions", parts.closing.run())
         for _ in range(_WORKERS):
             self._run("judging sessions", parts.judging.run())
@@ -106,12 +107,12 @@ class App:
         return addresses
 
     def _recover(self, parts: Parts) -> None:
-        began_ns = self._clock.now_ns()
+        began_ns = self._clock.steady_ns()
         claims = parts.book.recover(parts.journal.entries(), parts.journal.last_row(), began_ns // 1_000_000)
         parts.journal.start()
         parts.judging.add(claims)
         if len(parts.book.index):
-            took_s = round((self._clock.now_ns() - began_ns) / 1e9, 2)
+            took_s = round((self._clock.steady_ns() - began_ns) / 1e9, 2)
             log.info("recovered", sessions=len(parts.book.index), to_judge=len(claims), seconds=took_s)
 
     async def _listen(self, parts: Parts) -> Addresses:
@@ -251,6 +252,7 @@ class App:
         parts, metrics = self._parts, self._metrics
         metrics.sessions_open(parts.book.open_sessions(), parts.book.open_traces())
         metrics.journal_bytes(parts.journal.size())
+        metrics.clock_stepped(self._clock.stepped_ns() / 1e9)
         metrics.questions_pending(await self._store.pending_questions())
         if parts.exporter is not None:
             metrics.export_pending(parts.exporter.name, await self._store.outbox_size(parts.exporter.name))

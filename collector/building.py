@@ -23,9 +23,10 @@ from collector.judging import Judging, Rules
 from collector.metrics import Metrics
 from collector.rules import session_names
 from collector.sampling import ceiling
-from collector.sessions.book import Policy, SessionBook
+from collector.sessions.book import IdleRule, Policy, SessionBook
 from collector.sessions.routing import Marks, Router
 from collector.store.store import Store
+from collector.tidying import Tidying
 from judge.calibration import Minimum
 from judge.verdict import NotJudged
 
@@ -56,13 +57,14 @@ class Parts:
     exporting: Exporting | None
     calibrating: Calibrating
     baseline_watch: BaselineWatch
+    tidying: Tidying
 
 
 def build(config: Config, rules: Rules, store: Store, clock: Clock, metrics: Metrics) -> Parts:
     """Everything between the receivers and the exporters. Opens the journal: raises `StoreUnavailable`."""
 
     def now_ms() -> int:
-        return clock.now_ns() // 1_000_000
+        return clock.steady_ns() // 1_000_000
 
     book = SessionBook(_policy(config), now_ms())
     journal = Journal(config.data_dir / JOURNAL_DIRECTORY, _journal_settings(config), now_ms, metrics.journal_committed)
@@ -122,6 +124,7 @@ def build(config: Config, rules: Rules, store: Store, clock: Clock, metrics: Met
         exporting,
         calibrating,
         watch,
+        Tidying(book, journal, clock, metrics),
     )
 
 
@@ -136,6 +139,15 @@ def _policy(config: Config) -> Policy:
         max_bytes=sessions.max_bytes,
         rate=ceiling(config.sampling.sampling()),
         trace_is_session=sessions.without_id == "trace",
+        roots_end=sessions.close_when_roots_ended,
+        rules=tuple(
+            IdleRule(
+                rule.service,
+                _ms(sessions.idle_seconds if rule.idle_seconds is None else rule.idle_seconds),
+                _ms(sessions.max_age_seconds if rule.max_age_seconds is None else rule.max_age_seconds),
+            )
+            for rule in sessions.rules
+        ),
     )
 
 

@@ -36,10 +36,11 @@ class Closing:
         """Close everything whose time has come. A claim is handed on only once its closing is on disk."""
         if self._journal.failure is not None:
             return
-        now_ms = self._clock.now_ns() // 1_000_000
+        now_ms, wall_ms = self._clock.steady_ns() // 1_000_000, self._clock.now_ns() // 1_000_000
         due = self._book.due(now_ms)
         for start in range(0, max(len(due), 1), _MOST_AT_ONCE):
-            closings = [self._book.close(ref, reason, now_ms) for ref, reason in due[start : start + _MOST_AT_ONCE]]
+            part = due[start : start + _MOST_AT_ONCE]
+            closings = [self._book.close(ref, reason, now_ms, wall_ms) for ref, reason in part]
             claims = [closing for closing in closings if isinstance(closing, Claim)]
             rows, size = self._book.take_rows()
             if rows:

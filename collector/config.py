@@ -77,6 +77,14 @@ class EndMarker(Section):
     attributes: tuple[str, ...] = Field((), description="span or record attributes; any value but false counts")
 
 
+class SessionRule(Section):
+    """Other times for the sessions of some services."""
+
+    service: str = Field(min_length=1, description="service.name, or a pattern of names: desk-*")
+    idle_seconds: Seconds | None = Field(None, description="instead of sessions.idle_seconds")
+    max_age_seconds: Seconds | None = Field(None, description="instead of sessions.max_age_seconds")
+
+
 class Sessions(Section):
     """What belongs to one session and when it is over. All times are by SpanJudge's clock."""
 
@@ -88,7 +96,15 @@ class Sessions(Section):
     late_window_seconds: float = Field(
         600, ge=0, allow_inf_nan=False, description="telemetry this long after closing reopens"
     )
-    max_spans: int = Field(20_000, gt=0, description="close a session that grows past this, and take no more of it")
+    close_when_roots_ended: bool = Field(
+        False, description="close, after settle_seconds, when each trace of the session has its root span"
+    )
+    rules: tuple[SessionRule, ...] = Field(
+        (), description="times by service, the first that matches; where several services feed a session the longest"
+    )
+    max_spans: int = Field(
+        20_000, gt=0, le=1_000_000_000, description="close a session that grows past this, and take no more of it"
+    )
     max_bytes: int = Field(
         256 * 1024 * 1024, gt=0, description="close a session that grows past this, and take no more of it"
     )
@@ -106,6 +122,13 @@ class Sessions(Section):
             raise ValueError(
                 f"max_age_seconds ({self.max_age_seconds:g}) must be at least idle_seconds ({self.idle_seconds:g})"
             )
+        for rule in self.rules:
+            idle = self.idle_seconds if rule.idle_seconds is None else rule.idle_seconds
+            age = self.max_age_seconds if rule.max_age_seconds is None else rule.max_age_seconds
+            if age < idle:
+                raise ValueError(
+                    f"rules: for {rule.service!r} max_age_seconds ({age:g}) must be at least idle_seconds ({idle:g})"
+                )
         return self
 
 

@@ -20,7 +20,6 @@ from collector.sessions.routing import Routed, Router
 log = structlog.get_logger(__name__)
 
 _ROOM_CHECK_S = 1.0
-_LOOKS_A_DROP = 10  # looking for what nobody needs any more goes through all sessions
 _MEND_S = 2.0
 
 
@@ -116,7 +115,7 @@ class Ingest:
         """
         self.admit(len(request))
         # No await between routing and appending: rows must reach the journal in the order of their numbers.
-        routed = self._router.route(signal, request, tenant, self._clock.now_ns() // 1_000_000)
+        routed = self._router.route(signal, request, tenant, self._clock.steady_ns() // 1_000_000)
         self._in_flight += 1
         try:
             if routed.rows:
@@ -151,7 +150,6 @@ class Ingest:
 
     async def watch(self) -> None:
         """Keep an eye on the disk, and come back by ourselves when the journal has failed."""
-        looks = 0
         while True:
             try:
                 room = await asyncio.to_thread(self._journal.room)
@@ -162,22 +160,24 @@ class Ingest:
             self._no_room = room
             if self._journal.failure is not None:
                 await self._mend()
-            looks += 1
-            if self._journal.segments > 1 and looks % _LOOKS_A_DROP == 0:
-                self._journal.drop_before(self._book.oldest_needed())
             await asyncio.sleep(_ROOM_CHECK_S)
 
     async def _mend(self) -> None:
         log.error("journal_failed", error=self._journal.failure)
         await asyncio.sleep(_MEND_S)
         try:
-            await asyncio.to_thread(self._journal.reopen)
-            entries = await asyncio.to_thread(lambda: list(self._journal.entries()))
-            last_row = await asyncio.to_thread(self._journal.last_row)
+            book, claims = await asyncio.to_thread(self._read_anew)
         except Exception:  # whatever it is: we are still broken, stay refused, and try again
             log.exception("journal_unreadable")
             return
-        claims = self._book.recover(entries, last_row, self._clock.now_ns() // 1_000_000)
+        self._book.become(book)
         self._journal.restart()
         log.info("journal_recovered", sessions=len(self._book.index), claims=len(claims))
         self._on_recovered(claims)
+
+    def _read_anew(self) -> tuple[SessionBook, list[Claim]]:
+        """In a thread: it may take seconds, and senders, probes and scrapes want an answer meanwhile."""
+        journal = self._journal
+        journal.reopen()
+        now_ms = self._clock.steady_ns() // 1_000_000
+        return SessionBook.read(self._book.policy, journal.entries(), journal.last_row(), now_ms)

@@ -127,7 +127,7 @@ class Judging:
     async def _mark_done(self, claim: Claim) -> None:
         if self._journal.failure is not None:
             return  # the closing is read from the journal again, and found finished in the store
-        self._book.finished(claim.digest, claim.revision, self._clock.now_ns() // _MS)
+        self._book.finished(claim.digest, claim.revision, self._clock.steady_ns() // _MS)
         rows, size = self._book.take_rows()
         if rows:
             try:
@@ -160,19 +160,29 @@ class Judging:
         earlier = await self._store.closings(session.session_id, session.tenant)
         if any(closing.closed_ns == closed_ns for closing in earlier):
             return  # this very closing, kept before a crash
-        # The book forgets a session after its late window, the store does not: what began to arrive after a judged
-        # closing, with the book knowing nothing of it, came too late.
-        if any(closing.judged and closing.closed_ns < reading.first_ms * _MS for closing in earlier):
+        # The book forgets a session after its late window, the store does not: a revision that was there before is
+        # counted anew, by a book that knows nothing of it, for what came too late.
+        if any(closing.revision >= claim.revision for closing in earlier):
             await self._keep_late(closed, max(closing.revision for closing in earlier))
             return
+        await self._supersede(closed, reading.absorbed)
         if await self._store.finish(closed, reading.verdicts, reading.questions, self._exporters):
             self._count(claim, reading)
         self._on_finished()
+
+    async def _supersede(self, closed: ClosedSession, traces: Sequence[SessionRef]) -> None:
+        """What was judged of a trace alone is superseded by a closing without verdicts that says where it belongs."""
+        for ref in traces:
+            if await self._store.closings(ref.session_id, ref.tenant):
+                note = f"named since: what it has is judged as part of session {closed.ref.session_id}"
+                moved = replace(closed, ref=ref, trajectory=None, spans=0, records=0, note=note)
+                await self._store.finish(moved, (), (), ())
 
     async def _keep_late(self, closed: ClosedSession, latest: int) -> None:
         note = "telemetry after the late window of an earlier revision: kept, not judged"
         late = replace(closed, ref=replace(closed.ref, revision=latest + 1), judged=False, note=note)
         if await self._store.finish(late, (), (), ()):
+            self._metrics.session_closed("late")
             self._metrics.late("traces", closed.spans)
             self._metrics.late("logs", closed.records)
 

@@ -102,6 +102,18 @@ class Metrics:
     def journal_bytes(self, size: int) -> None:
         self._journal_bytes.set(size)
 
+    def journal_oldest(self, seconds: float) -> None:
+        """How long ago the oldest row came that anybody needs; 0 when nobody needs any."""
+        self._journal_oldest.set(_finite(seconds))
+
+    def journal_moved(self, size: int) -> None:
+        """Bytes of one session or trace, copied so that older files can go."""
+        self._journal_moved.inc(size)
+
+    def clock_stepped(self, seconds: float) -> None:
+        """How far the wall clock was set forward since the start; below zero: backward."""
+        self._clock_stepped.set(seconds if math.isfinite(seconds) else 0.0)
+
     # Sessions
 
     def sessions_open(self, sessions: int, traces: int) -> None:
@@ -220,13 +232,25 @@ class Metrics:
             "journal_commit_duration_seconds", "Commits of the journal; each may hold many requests", REQUEST_SECONDS
         )
         self._journal_bytes = self._gauge("journal_bytes", "Size of the journal on disk")
+        self._journal_oldest = self._gauge(
+            "journal_oldest_needed_age_seconds",
+            "Age of the oldest telemetry that an open, late or unjudged session still needs; no file behind it can go",
+        )
+        self._journal_moved = self._counter(
+            "journal_moved_bytes_total", "Telemetry of long sessions copied to the end, so that older files can go"
+        )
 
     def _declare_sessions(self) -> None:
         self._sessions_open = self._gauge("sessions_open", "Sessions waiting to close")
         self._traces_parked = self._gauge(
             "traces_parked", "Traces with telemetry that names no session: it follows the trace's session, or is one"
         )
-        self._sessions_closed = self._counter("sessions_closed_total", "Sessions closed and judged", "reason")
+        self._sessions_closed = self._counter(
+            "sessions_closed_total",
+            "Sessions closed and kept, by the reason of closing; where nothing is judged: unreadable (it "
+            "could not be read), late (it came after the late window)",
+            "reason",
+        )
         self._sessions_discarded = self._counter(
             "sessions_discarded_total",
             "Sessions closed and not judged: sampled_out, no_session (a trace that nothing named), "
@@ -296,6 +320,10 @@ class Metrics:
             f"(label `series`: because verdicts had their {MAX_SERIES} combinations)",
             "label",
         )
+        self._clock_stepped = self._gauge(
+            "clock_stepped_seconds",
+            "How far the wall clock was set forward (below zero: backward) since the start; closing does not go by it",
+        )
         build = Info("spanjudge_build", "The version that runs", registry=self.registry)
         build.info({"version": clean(version)})
         self._document("build_info", "gauge", ("version",), "The version that runs; always 1")
@@ -308,7 +336,7 @@ class Metrics:
             self._undecodable.labels(signal)
             for reason in get_args(DropReason):
                 self._dropped.labels(signal, reason)
-        for reason in get_args(CloseReason):
+        for reason in (*get_args(CloseReason), "unreadable", "late"):
             self._sessions_closed.labels(self._labels.bound("close_reason", reason))
         for label in ("service", "evaluator", "skill", "label", "agent_version", "scope", "model", "series"):
             self._overflow.labels(label)

@@ -16,7 +16,7 @@ from collector.journal.journal import Journal
 from collector.journal.rows import RowKey
 from collector.journal.segments import MissingRow
 from collector.sampling import Included, SampledOut, SamplingRules, decide
-from collector.sessions.assembly import assemble
+from collector.sessions.assembly import absorbed, assemble
 from collector.sessions.book import Claim
 from collector.sessions.keys import SessionNames
 from collector.store.store import PendingQuestion
@@ -47,8 +47,8 @@ class Reading:
 
     session: Session
     ref: SessionRef
-    first_ms: int
-    """when the first of it arrived"""
+    absorbed: tuple[SessionRef, ...]
+    """traces that were judged as sessions of their own, and belong to this one: their next revisions"""
     trajectory: Trajectory
     verdicts: tuple[Judged, ...]
     questions: tuple[PendingQuestion, ...]
@@ -108,7 +108,7 @@ class Reader:
         return Reading(
             session,
             ref,
-            first_ms=min((key.at_ms for key, _ in own if key.digest == claim.digest), default=claim.closed_ms),
+            absorbed=absorbed(claim, own),
             trajectory=trajectory,
             verdicts=tuple(map(judged, verdicts)),
             questions=tuple(map(pending, questions)),
@@ -117,8 +117,8 @@ class Reader:
         )
 
     def _neighbours(self, claim: Claim) -> Iterator[tuple[RowKey, bytes]]:
-        """Rows of other sessions in the same traces, as far as they are still there: nothing keeps a session in the
-        journal for its neighbour's sake, and without it some unnamed spans may fall to this one."""
+        """Rows of other sessions in the same traces, as far as they can be read: without them some unnamed spans may
+        fall to this one, which is better than no verdicts at all."""
         for head in claim.neighbours:
             try:
                 yield from self._journal.chain(head)

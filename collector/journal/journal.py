@@ -17,9 +17,11 @@ import structlog
 
 from collector.errors import StoreUnavailable
 from collector.journal.rows import RECOVERED, Row, RowKey
-from collector.journal.segments import Segments
+from collector.journal.segments import Extent, Segments
 
 log = structlog.get_logger(__name__)
+
+STOP_S = 10.0
 
 
 @dataclass(slots=True)
@@ -182,6 +184,14 @@ class Journal:
         """Bytes on disk."""
         return self._segments.size()
 
+    def extents(self) -> tuple[Extent, ...]:
+        """The files, oldest first."""
+        return self._segments.extents()
+
+    def arrived_ms(self, row: int) -> int | None:
+        """When the first row from this number on came; None when there is none. Raises `StoreUnavailable`."""
+        return self._segments.arrived_ms(row)
+
     @property
     def segments(self) -> int:
         return len(self._segments)
@@ -196,11 +206,16 @@ class Journal:
     def chain(self, last_row: int) -> list[tuple[RowKey, bytes]]:
         return self._segments.chain(last_row)
 
-    async def stop(self) -> None:
-        """Write what waits, then close the files."""
+    async def stop(self, within_s: float = STOP_S) -> bool:
+        """Write what waits, then close the files. False when the disk did not answer in time: the files stay open then,
+        for closing them under the writer would end the process, and what was not written was not acknowledged."""
         with self._wake:
             self._stopping = True
             self._wake.notify()
         if self._thread is not None:
-            await asyncio.to_thread(self._thread.join)
+            await asyncio.to_thread(self._thread.join, within_s)
+            if self._thread.is_alive():
+                log.error("journal_did_not_stop", directory=str(self._directory), seconds=within_s)
+                return False
         self._segments.close()
+        return True

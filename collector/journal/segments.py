@@ -13,13 +13,16 @@ import threading
 from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import lmdb
 
 from collector.errors import StoreUnavailable
-from collector.journal.rows import FIRST_ROW, NO_ROW, Row, RowKey, RowType, decode_key, key_of
+from collector.journal.rows import FIRST_ROW, NO_ROW, Row, RowKey, decode_key, decode_keys, key_of
 
+_DATA = "data.mdb"
+_KEYS_A_TURN = 4096
 _SLACK = 512 * 1024 * 1024  # room in the map above a segment's size for the commit that crosses it
 
 
@@ -39,7 +42,23 @@ class Segment:
     environment: lmdb.Environment
     first_row: int
     opened_ms: int
+    place: tuple[int, int]
+    """device and inode of the file"""
+    descriptor: int
+    """of the file too: it tells whether it was deleted"""
     used: int = 0
+
+    def close(self) -> None:
+        self.environment.close()
+        os.close(self.descriptor)
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """One file: its rows begin at `first_row`; `size` is about the bytes in it."""
+
+    first_row: int
+    size: int
 
 
 class _Readers:
@@ -77,6 +96,11 @@ class _Readers:
                 self._changed.notify_all()
 
 
+def _place(segment: Path) -> tuple[int, int]:
+    found = (segment / _DATA).stat()
+    return found.st_dev, found.st_ino
+
+
 class Segments:
     """All segments of one journal directory, oldest first. Appending, dropping and reopening are for one thread at a
     time; `chain` and `size` for any."""
@@ -88,6 +112,7 @@ class Segments:
         self._readers = _Readers()
         self._segments: tuple[Segment, ...] = ()  # replaced, never changed: other threads go on with theirs
         self._closed = False
+        self._deleted = False
         try:
             directory.mkdir(parents=True, exist_ok=True)
             self._segments = self._open_all()
@@ -103,7 +128,7 @@ class Segments:
                     opened.append(self._open(path, int(path.name), opened_ms=0))  # noqa: PERF401 - closed on an error
         except (OSError, lmdb.Error):
             for segment in opened:
-                segment.environment.close()
+                segment.close()
             raise
         return tuple(opened)
 
@@ -112,11 +137,12 @@ class Segments:
         environment = lmdb.open(str(path), map_size=map_size, max_readers=510, metasync=True, sync=True)
         # Pages behind the end of the file are mapped all the same, and reading one ends the process by SIGBUS.
         wanted = (environment.info()["last_pgno"] + 1) * environment.stat()["psize"]
-        found = (path / "data.mdb").stat().st_size
+        found = (path / _DATA).stat().st_size
         if environment.stat()["entries"] and found < wanted:
             environment.close()
             raise OSError(f"{path} was cut short: {found} bytes of {wanted}; {self._remedy}")
-        return Segment(path, environment, first_row, opened_ms)
+        descriptor = os.open(path / _DATA, os.O_RDONLY)
+        return Segment(path, environment, first_row, opened_ms, _place(path), descriptor)
 
     @property
     def _remedy(self) -> str:
@@ -145,7 +171,7 @@ class Segments:
     def append(self, rows: Sequence[Row]) -> None:
         """Commit rows, numbered upward, to the newest segment; durable on return, or raises and wrote nothing.
 
-        Raises lmdb.MapFullError when they do not fit, lmdb.Error or OSError when the disk fails.
+        Raises lmdb.MapFullError when they do not fit, lmdb.Error or OSError when the disk fails or the file is gone.
         """
         newest = self._segments[-1]
         written = 0
@@ -156,7 +182,13 @@ class Segments:
                 written += len(value)
                 if not put(row.key.encode(), value, append=True):
                     raise lmdb.KeyExistsError(f"row {row.key.row} does not come behind the last one")
+        self._check_in_place(newest)
         newest.used += written + 96 * len(rows)
+
+    def _check_in_place(self, segment: Segment) -> None:
+        """A file that was deleted, or moved away, takes rows all the same, and nobody would ever find them."""
+        if _place(segment.path) != segment.place:
+            raise FileNotFoundError(f"{segment.path} is another directory than the one that was opened")
 
     def chain(self, last_row: int) -> list[tuple[RowKey, bytes]]:
         """The row with this number and all of the same owner before it, oldest first.
@@ -197,17 +229,18 @@ class Segments:
         rows.reverse()
         return rows
 
-    def entries(self, wanted: Container[RowType]) -> Iterator[tuple[RowKey, bytes]]:
+    def entries(self, wanted: Container[int]) -> Iterator[tuple[RowKey, bytes]]:
         """Every row's key in order, with its value where its type is wanted and b"" elsewhere (it is not read then).
 
         Raises `StoreUnavailable`, as `last_row`, when the journal is damaged or of a later version.
         """
         for segment in self._segments:
             with self._read_whole(segment) as transaction:
-                cursor = transaction.cursor()
-                for raw in cursor.iternext(keys=True, values=False):
-                    key = decode_key(bytes(raw))
-                    yield key, bytes(cursor.value()) if key.type in wanted else b""
+                keys = transaction.cursor().iternext(keys=True, values=False)
+                # Keys are decoded many at a time: after a crash there may be millions, and everybody waits.
+                while some := b"".join(islice(keys, _KEYS_A_TURN)):
+                    for key in decode_keys(some):
+                        yield key, bytes(transaction.get(key.encode(), b"")) if key.type in wanted else b""
 
     @contextmanager
     def _read_whole(self, segment: Segment) -> Iterator[lmdb.Transaction]:
@@ -231,6 +264,19 @@ class Segments:
                 return segment.first_row - 1
         return FIRST_ROW - 1
 
+    def extents(self) -> tuple[Extent, ...]:
+        return tuple(Extent(segment.first_row, segment.used) for segment in self._segments)
+
+    def arrived_ms(self, row: int) -> int | None:
+        """The time of the first row from this number on; None when there is none. Raises `StoreUnavailable`."""
+        with self._readers.one():
+            for segment in self._segments:
+                with self._read_whole(segment) as transaction:
+                    cursor = transaction.cursor()
+                    if cursor.set_range(key_of(row)):
+                        return decode_key(bytes(cursor.key())).at_ms
+        return None
+
     def adopt(self, now_ms: int) -> None:
         """After opening: let ages count from now, and take stock of what is in each segment."""
         for segment in self._segments:
@@ -247,7 +293,7 @@ class Segments:
         while len(self._segments) > 1 and self._segments[1].first_row <= row:
             segment, self._segments = self._segments[0], self._segments[1:]
             with self._readers.none():
-                segment.environment.close()
+                segment.close()
             shutil.rmtree(segment.path)
             dropped += 1
         return dropped
@@ -257,7 +303,7 @@ class Segments:
         total = 0
         for segment in self._segments:
             with suppress(FileNotFoundError):
-                total += (segment.path / "data.mdb").stat().st_blocks * 512
+                total += (segment.path / _DATA).stat().st_blocks * 512
         return total
 
     def __len__(self) -> int:
@@ -266,10 +312,17 @@ class Segments:
     def reopen(self, now_ms: int) -> None:
         """Close every file and open what is in the directory: after a failed write LMDB may refuse even to read.
 
+        A directory whose files were deleted is begun anew, for they do not come back. One that is merely out of sight,
+        moved or unmounted, is waited for: there is telemetry in it that was acknowledged.
+
         Raises OSError or lmdb.Error; all is closed then, and the next call tries again.
         """
         with self._readers.none():
+            if not self._closed:
+                self._deleted = all(os.fstat(segment.descriptor).st_nlink == 0 for segment in self._segments)
             self._close()
+            if self._deleted:
+                self._directory.mkdir(parents=True, exist_ok=True)
             self._segments = self._open_all()
             self._closed = False
         self.adopt(now_ms)
@@ -281,5 +334,5 @@ class Segments:
 
     def _close(self) -> None:
         for segment in self._segments:
-            segment.environment.close()
+            segment.close()
         self._segments, self._closed = (), True

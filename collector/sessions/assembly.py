@@ -11,6 +11,7 @@ from collector.otlp.decode import decode_session
 from collector.sessions.book import Claim
 from collector.sessions.keys import Kind, SessionNames
 from extractors.spans import LogRecord, Session, Span
+from judge.verdict import SessionRef
 
 _Rows = Sequence[tuple[RowKey, bytes]]
 
@@ -47,6 +48,13 @@ def _owner(claim: Claim, own: _Rows) -> tuple[str, str]:
     value = next(value for key, value in own if key.digest == claim.digest)
     owner, _ = split_names(value, claim.kind)
     return owner.name, owner.tenant
+
+
+def absorbed(claim: Claim, own: _Rows) -> tuple[SessionRef, ...]:
+    """The traces of `Claim.absorbed` by name, with the revision each would have next."""
+    revisions = dict(claim.absorbed)
+    owners = {key.digest: split_names(value, key.kind)[0] for key, value in own if key.digest in revisions}
+    return tuple(SessionRef(owner.name, revisions[digest], owner.tenant) for digest, owner in owners.items())
 
 
 def _decode(owner: tuple[str, str], rows: _Rows, upto: int) -> Session:

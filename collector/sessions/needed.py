@@ -45,7 +45,7 @@ class RowsNeeded:
             at += 1
         self._first = at
         if at == end:
-            self._counts = array("I")
+            self._counts, self._first = array("I"), 0
             return None
         if at > _TRIM:
             del counts[:at]

@@ -47,8 +47,8 @@ async def receiving(
 ) -> AsyncIterator[Receiving]:
     """While the block runs. Without `writing` the disk never answers: what is sent waits."""
     clock = clock or FakeClock()
-    book = SessionBook(policy, clock.now_ns() // 1_000_000)
-    journal = Journal(directory / "journal", settings, lambda: clock.now_ns() // 1_000_000)
+    book = SessionBook(policy, clock.steady_ns() // 1_000_000)
+    journal = Journal(directory / "journal", settings, lambda: clock.steady_ns() // 1_000_000)
     metrics = Metrics("test")
     recovered: list[Claim] = []
     ingest = Ingest(book, Router(book, Marks(names=NAMES)), journal, limits, clock, metrics, recovered.extend)

@@ -47,6 +47,8 @@ def test_every_problem_is_told_at_once_with_line_and_key(tmp_path: Path) -> None
 def test_an_age_below_the_idle_time_is_told_in_the_users_words(tmp_path: Path) -> None:
     (problem,) = _problems(tmp_path, "sessions:\n  max_age_seconds: 10\n")
     assert "max_age_seconds (10) must be at least idle_seconds (300)" in problem
+    (problem,) = _problems(tmp_path, "sessions:\n  rules: [{service: desk-*, idle_seconds: 20000}]\n")
+    assert "for 'desk-*' max_age_seconds (14400) must be at least idle_seconds (20000)" in problem
 
 
 def test_values_may_come_from_the_environment(tmp_path: Path) -> None:

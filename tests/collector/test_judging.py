@@ -19,7 +19,7 @@ from collector.sampling import Keep, SamplingRule, SamplingRules
 from collector.sessions.book import Claim, Policy
 from collector.sessions.keys import Kind, Owner
 from collector.store.sqlite import SqliteStore
-from collector.store.store import ClosedSession, PendingQuestion, SessionFilter
+from collector.store.store import ClosedSession, PendingQuestion, SessionFilter, VerdictFilter
 from judge.catalog import build
 from judge.suites import Match
 from judge.verdict import Judged, NotJudged
@@ -212,4 +212,56 @@ async def test_the_same_closing_handed_on_twice_is_kept_once(tmp_path: Path) -> 
         at.judging.add([claim, claim])
         await at.finish()
         assert len(await at.store.session("ann")) == 1
+        assert at.half.value("sessions_closed_total", reason="idle") == 1
+
+
+AN_ANSWER = {"gen_ai__operation__name": "chat", "gen_ai__output__messages": '[{"role":"assistant","content":"done"}]'}
+
+
+def _answer(trace: int, number: int, session: str = "") -> bytes:
+    attributes = {**AN_ANSWER, **({"session__id": session} if session else {})}
+    made = span(trace, number)
+    for key, value in attributes.items():
+        made.attributes.add(key=key.replace("__", ".")).value.string_value = value
+    return trace_request([made])
+
+
+async def test_a_trace_that_was_judged_before_it_was_named_is_superseded_and_not_judged_again(tmp_path: Path) -> None:
+    async with desk(tmp_path, replace(POLICY, late_window_ms=60_000)) as at:
+        await at.half.ingest.accept("traces", _answer(1, 1))
+        await at.close_all()
+        alone = span(1, 1).trace_id.hex()
+        before = await at.store.find_verdicts(VerdictFilter(session_id=alone, newest_closing=True))
+        assert before != []
+        await at.half.ingest.accept("traces", _answer(1, 2, "ann"))
+        await at.close_all()
+        assert await at.store.find_verdicts(VerdictFilter(session_id=alone, newest_closing=True)) == []
+        closings = await at.store.session(alone)
+        assert [closed.ref.revision for closed in closings] == [2, 1]
+        assert await at.store.verdicts(closings[0].ref) == []
+        assert "part of session ann" in closings[0].note
+        (ann,) = await at.store.session("ann")
+        assert (ann.spans, ann.judged) == (2, True)
+        await at.half.ingest.accept("traces", _answer(1, 3))
+        await at.close_all()
+        assert [closed.ref.revision for closed in await at.store.session("ann")] == [2, 1]
+        assert len(await at.store.session(alone)) == 2
+
+
+async def test_what_comes_after_the_late_window_is_kept_and_counted_and_not_judged(tmp_path: Path) -> None:
+    """Whatever was done to the wall clock in between: revisions tell, not times."""
+    async with desk(tmp_path) as at:
+        for number, hours in enumerate((0, -5, 9), start=1):
+            at.clock.step(hours * 3600)
+            await at.send("ann", number)
+            await at.close_all()
+            at.clock.advance(5)
+            await at.closing.tick()
+        assert [(one.ref.revision, one.judged) for one in await at.store.session("ann")] == [
+            (3, False),
+            (2, False),
+            (1, True),
+        ]
+        assert at.half.value("late_total", signal="traces") == 2
+        assert at.half.value("sessions_closed_total", reason="late") == 2
         assert at.half.value("sessions_closed_total", reason="idle") == 1

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -177,6 +179,62 @@ async def test_a_directory_that_cannot_be_written_fails_the_commit_and_heals(tmp
         journal.restart()
         await journal.append([row(1)], 9)
     assert _on_disk(directory) == [1]
+
+
+async def test_a_deleted_directory_acknowledges_nothing_and_heals(tmp_path: Path) -> None:
+    """Its files take rows all the same: they are in no directory any more, and nobody would find them."""
+    directory = tmp_path / "journal"
+    async with _journal(directory) as journal:
+        await journal.append([row(1)], 9)
+        shutil.rmtree(directory)
+        with pytest.raises(StoreUnavailable, match="cannot be written"):
+            await journal.append([row(2, 1)], 9)
+        journal.reopen()
+        journal.restart()
+        await journal.append([row(3)], 9)
+        assert [key.row for key, _ in journal.chain(3)] == [3]
+    assert _on_disk(directory) == [3]
+
+
+async def test_a_directory_in_the_place_of_another_acknowledges_nothing(tmp_path: Path) -> None:
+    directory = tmp_path / "journal"
+    async with _journal(directory) as journal:
+        await journal.append([row(1)], 9)
+        shutil.copytree(directory, tmp_path / "copy")
+        directory.rename(tmp_path / "elsewhere")
+        (tmp_path / "copy").rename(directory)
+        with pytest.raises(StoreUnavailable, match="another directory"):
+            await journal.append([row(2, 1)], 9)
+
+
+async def test_a_read_only_directory_acknowledges_nothing_and_heals(tmp_path: Path) -> None:
+    """In a process of its own, which is not allowed to write where others may."""
+    ended = await asyncio.to_thread(
+        subprocess.run,
+        [sys.executable, "-m", "tests.collector.journal.read_only", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert json.loads(ended.stdout) == {"refused": True, "still_refused": True, "after_restart": 2}
+    assert _on_disk(tmp_path / "journal") == [1, 2]
+
+
+async def test_a_disk_that_does_not_answer_does_not_hold_up_the_end(tmp_path: Path) -> None:
+    answering = threading.Event()
+
+    def hang(_seconds: float) -> None:
+        answering.wait(30)
+
+    journal = Journal(tmp_path, SETTINGS, lambda: 0, hang)
+    journal.start()
+    waiting = journal.append([row(1)], 9)
+    assert not await journal.stop(within_s=0.01)
+    assert not waiting.done()
+    answering.set()
+    await waiting
+    assert await journal.stop()
 
 
 @given(st.lists(st.one_of(st.integers(1, 5), st.just("fail")), max_size=12))

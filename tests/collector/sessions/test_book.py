@@ -367,7 +367,7 @@ def _live(steps: list[tuple[str, int]], crash_before: int | None) -> dict[tuple[
 
 
 @given(_STEPS, st.integers(0, 16))
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 def test_a_crash_anywhere_loses_no_claim_and_repeats_none(steps: list[tuple[str, int]], crash_before: int) -> None:
     judged = _live(steps, crash_before)
     sent = {f"span {number + 1}" for number, (step, _) in enumerate(steps) if step in ("say", "unnamed")}
@@ -445,7 +445,7 @@ _FULLER_STEPS = st.lists(
 
 
 @given(_FULLER_STEPS)
-@settings(max_examples=400)
+@settings(max_examples=300, deadline=None)
 def test_the_rows_tell_all_that_the_book_knows_wherever_they_were_copied(steps: list[tuple[str, int, str]]) -> None:
     desk = Desk(replace(POLICY, roots_end=True, rules=(IdleRule("slow*", 20_000, 60_000),)))
     for number, (step, value, name) in enumerate(steps, start=1):
@@ -641,3 +641,73 @@ def test_links_of_earlier_builds_are_read() -> None:
     ]
     book, _ = SessionBook.read(POLICY, rows, desk.rows.last_row(), desk.now_ms)
     assert _known(book) == _known(desk.book)
+
+
+# -- clocks ---------------------------------------------------------------------------------------------------------
+
+
+def test_rows_from_a_time_that_has_not_come_yet_count_as_now() -> None:
+    """The clock was hours ahead, and has been set right before the restart."""
+    desk = Desk()
+    _say(desk, 1)
+    desk.send("traces", trace_request([span(2, 2, session__id="bob")]))
+    desk.done(next(claim for claim in desk.wait(11) if claim.digest == ANN))
+    desk.now_ms -= 5 * 3_600_000
+    (bob,) = desk.crash()
+    desk.done(bob)
+    desk.send("traces", trace_request([span(2, 3, session__id="bob")]))
+    assert _spans(desk, _only(desk.wait(11))) == {"span 2", "span 3"}
+    desk.wait(20)
+    assert desk.book.index.find(ANN) is None
+
+
+def test_a_closing_is_stamped_with_wall_time_and_waits_by_steady_time() -> None:
+    desk = Desk()
+    _say(desk, 1)
+    desk.now_ms += 11_000
+    ((ref, reason),) = desk.book.due(desk.now_ms)
+    claim = desk.book.close(ref, reason, desk.now_ms, wall_ms=77)
+    assert isinstance(claim, Claim)
+    assert claim.closed_ms == 77
+    desk.write()
+    assert [again.closed_ms for again in desk.crash()] == [77]
+
+
+# -- traces that were closed before they were named -----------------------------------------------------------------
+
+
+def test_a_session_says_which_of_its_traces_were_judged_before_something_named_them() -> None:
+    desk = Desk()
+    desk.send("traces", trace_request([span(1, 1)]))
+    alone = _only(desk.wait(11))
+    desk.done(alone)
+    _say(desk, 2)
+    claim = _only(desk.wait(11))
+    assert _spans(desk, claim) == {"span 1", "span 2"}
+    assert claim.absorbed == ((alone.digest, 2),)
+    desk.done(claim)
+    assert desk.wait(11) == []
+
+
+@pytest.mark.parametrize("policy", [replace(POLICY, rate=0.9), replace(POLICY, trace_is_session=False)])
+def test_a_trace_that_was_only_set_aside_is_not_superseded(policy: Policy) -> None:
+    desk = Desk(policy)
+    trace = _outside_the_sample(0.9)
+    desk.send("traces", trace_request([span(trace, 1)]))
+    desk.wait(12)
+    _say(desk, 2, trace=trace)
+    assert _only(desk.wait(12)).absorbed == ()
+
+
+# -- traces of sessions outside the sample --------------------------------------------------------------------------
+
+
+def test_a_trace_known_to_be_outside_the_sample_is_so_after_a_crash() -> None:
+    desk = Desk(replace(POLICY, rate=0.5))
+    outside = next(f"user-{n}" for n in range(100) if not kept(Owner(Kind.SESSION, f"user-{n}").digest, 0.5))
+    desk.send("traces", trace_request([span(1, 1)]))
+    desk.send("traces", trace_request([span(1, 2, session__id=outside)]))
+    desk.crash()
+    routed = desk.send("traces", trace_request([span(1, 3)]))
+    assert (routed.kept, routed.sampled_out) == (0, 1)
+    assert len(desk.book.index) == 0

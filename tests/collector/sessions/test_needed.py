@@ -26,6 +26,7 @@ def test_the_lowest_row_is_known_to_the_block(steps: list[tuple[bool, int]], row
             assert lowest <= min(rows) < lowest + _BLOCK
         else:
             assert lowest is None
+            assert needed.lowest() is None
     assert len([each for each in rows if each < row]) <= needed.below(row)
     assert needed.below(row) <= len([each for each in rows if each < row + _BLOCK])
 
