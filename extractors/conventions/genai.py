@@ -187,9 +187,10 @@ def _agent(agent: str, layout: Layout) -> Agent:
 
 
 def _answer(layout: Layout, steps: Sequence[Step]) -> tuple[str | None, Anchor | None]:
-    """The root agent's last text that asks for no tool; else its last text at all.
+    """The root agent's last text that asks for no tool; else, of a run that ended, its last text at all.
 
-    Where the requests do not tell, the agent span's own output messages do.
+    Where the requests do not tell, the agent span's own output messages do. A run that is not over, or was killed, has
+    said at most what it was about to do.
     """
     asking = {
         placed.anchor for placed in layout.exchanges if any(message.calls for message in placed.content.outputs or ())
@@ -197,13 +198,17 @@ def _answer(layout: Layout, steps: Sequence[Step]) -> tuple[str | None, Anchor |
     own = [step for step in steps if step.agent == ROOT_AGENT and step.text]
     final = [(step.end_ns, step.text, step.anchor) for step in own if step.anchor not in asking]
     said_by_steps = max((end_ns for end_ns, _, _ in final), default=0)
+    ended = [placed for placed in layout.agent_spans if placed.agent == ROOT_AGENT]
     final += [
         (placed.end_ns, text, placed.anchor)
-        for placed in layout.agent_spans
-        if placed.agent == ROOT_AGENT and placed.start_ns > said_by_steps and (text := _last_said(placed))
+        for placed in ended
+        if placed.start_ns > said_by_steps and (text := _last_said(placed))
     ]
     if not final:
-        final = [(step.end_ns, step.text, step.anchor) for step in own] or _delegated(steps, asking)
+        runs = {placed.run for placed in ended}
+        over = {placed.anchor for placed in layout.exchanges if placed.run in runs}
+        final = [(step.end_ns, step.text, step.anchor) for step in own if step.anchor in over]
+        final = final or _delegated(steps, asking)
     if not final:
         return None, None
     _, text, anchor = max(final, key=lambda item: (item[0], item[2].ref))

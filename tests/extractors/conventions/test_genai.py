@@ -337,6 +337,16 @@ def test_the_answer_is_the_last_text_that_asks_for_no_tool() -> None:
     assert trajectory.answer == "Cooked."
 
 
+def test_what_an_agent_said_before_a_tool_call_is_an_answer_only_when_its_run_is_over() -> None:
+    thinks: Value = {
+        "role": "assistant",
+        "parts": [{"type": "text", "content": "Let me see."}, {"type": "tool_call", "id": "c1", "name": "weigh"}],
+    }
+    killed = [chat("m1", "root", [user("Cook.")], [thinks], at_s=2), tool("t1", "root", "weigh", "c1", at_s=3)]
+    assert read(*killed).answer is None
+    assert read(agent("root", lasts_s=9), *killed).answer == "Let me see."
+
+
 def test_the_agents_own_messages_give_the_answer_when_requests_carry_no_content() -> None:
     trajectory = read(
         agent(
