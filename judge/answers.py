@@ -50,7 +50,7 @@ def answer_schema(question: Question) -> dict[str, object]:
     return _object(
         {
             "reasoning": _TEXT | {"description": "The facts the label rests on, in a few sentences."},
-            "label": _TEXT | {"enum": list(question.scale.labels)},
+            "label": _TEXT | {"enum": list(question.offered)},
         }
     )
 

@@ -8,6 +8,15 @@ from dataclasses import dataclass, replace
 from extractors.trajectory import Trajectory
 from judge.configured import Configured
 from judge.configured import Evaluator as Evaluator  # noqa: PLC0414 - whoever builds evaluators looks for it here
+from judge.evaluators import (
+    argument_correctness,
+    error_recovery,
+    faithfulness,
+    goal_completion,
+    skill_abstention,
+    skill_selection,
+    tool_selection,
+)
 from judge.evaluators.answer_contains import AnswerContains
 from judge.evaluators.argument_correctness import ArgumentCorrectness
 from judge.evaluators.budgets import BudgetsKept
@@ -28,7 +37,7 @@ from judge.evaluators.tool_selection import ToolSelection
 from judge.options import ALWAYS, ASKING, DEFAULTS, EvaluatorOptions
 from judge.plugins import Plugin
 from judge.prompts import versions_of
-from judge.question import Question
+from judge.question import Question, Scale
 from judge.redaction import NOTHING, Redaction
 from judge.rubrics import Rubric
 from judge.sensitive import NAMES as SENSITIVE_KINDS
@@ -41,12 +50,18 @@ UNRECOGNISED = "unrecognised"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """How one evaluator is made of its options and the token limit of a transcript, which options it takes, and the
-    name of its prompt if it has one."""
+    """How one evaluator is made of its options and the token limit of a transcript, which options it takes, the name of
+    its prompt if it has one, and the scale of its questions if a label answers them."""
 
     make: Callable[[EvaluatorOptions, int], Evaluator]
     takes: frozenset[str] = ALWAYS
     prompt: str | None = None
+    scale: Scale | None = None
+
+    def labels(self, option: EvaluatorOptions) -> tuple[str, ...]:
+        """Those that questions of ours may be answered with; a system prompt of the user's has a form of its own."""
+        asks = option.enabled and option.system_prompt is None and (option.ask or "ask" not in self.takes)
+        return self.scale.labels if asks and self.scale else ()
 
 
 def _code(make: Callable[[], Evaluator]) -> Entry:
@@ -59,16 +74,18 @@ BUILT_IN: Mapping[str, Entry] = {
     ForbiddenEvents.id: _code(ForbiddenEvents),
     AnswerContains.id: _code(AnswerContains),
     StepEfficiency.id: _code(StepEfficiency),
-    ErrorRecovery.id: Entry(ErrorRecovery, ASKING | {"ask"}, ErrorRecovery.id),
+    ErrorRecovery.id: Entry(ErrorRecovery, ASKING | {"ask"}, ErrorRecovery.id, error_recovery.SCALE),
     BudgetsKept.id: Entry(BudgetsKept, ALWAYS | {"prices"}),
     SensitiveData.id: Entry(SensitiveData, ALWAYS | {"allow", "kinds"}),
-    ToolSelection.id: Entry(ToolSelection, ASKING | {"ask"}, ToolSelection.id),
-    ArgumentCorrectness.id: Entry(ArgumentCorrectness, ASKING | {"ask"}, ArgumentCorrectness.id),
-    SkillSelection.id: Entry(SkillSelection, ASKING, SkillSelection.id),
-    SkillAbstention.id: Entry(SkillAbstention, ASKING, SkillAbstention.id),
+    ToolSelection.id: Entry(ToolSelection, ASKING | {"ask"}, ToolSelection.id, tool_selection.SCALE),
+    ArgumentCorrectness.id: Entry(
+        ArgumentCorrectness, ASKING | {"ask"}, ArgumentCorrectness.id, argument_correctness.SCALE
+    ),
+    SkillSelection.id: Entry(SkillSelection, ASKING, SkillSelection.id, skill_selection.SCALE),
+    SkillAbstention.id: Entry(SkillAbstention, ASKING, SkillAbstention.id, skill_abstention.SCALE),
     SkillInstructionFollowing.id: Entry(SkillInstructionFollowing, ASKING, SkillInstructionFollowing.id),
-    GoalCompletion.id: Entry(GoalCompletion, ASKING, GoalCompletion.id),
-    Faithfulness.id: Entry(Faithfulness, ASKING, Faithfulness.id),
+    GoalCompletion.id: Entry(GoalCompletion, ASKING, GoalCompletion.id, goal_completion.SCALE),
+    Faithfulness.id: Entry(Faithfulness, ASKING, Faithfulness.id, faithfulness.SCALE),
 }
 """Those that come with SpanJudge. What takes `ask` asks a judge only if that is set."""
 
@@ -79,7 +96,8 @@ PLUGIN_TAKES = ASKING - {"prompt_version", "system_prompt"}
 
 def rubric_entry(rubric: Rubric) -> Entry:
     """A user's criterion as an entry beside those built in."""
-    return Entry(lambda options, tokens: RubricEvaluator(rubric, options, tokens), ASKING, RUBRIC_PROMPT)
+    scale = Scale({name: label.score for name, label in rubric.labels.items()})
+    return Entry(lambda options, tokens: RubricEvaluator(rubric, options, tokens), ASKING, RUBRIC_PROMPT, scale)
 
 
 def plugin_entry(plugin: Plugin) -> Entry:
@@ -115,8 +133,11 @@ def build(
         name: (entry, replace(options.get(name, DEFAULTS), redaction=redaction))
         for name, entry in _entries(custom).items()
     }
+    labels = tuple(dict.fromkeys(label for entry, option in chosen.values() for label in entry.labels(option)))
     return tuple(
-        Configured(entry.make(option, transcript_tokens), option) for entry, option in chosen.values() if option.enabled
+        Configured(entry.make(option, transcript_tokens), option, labels)
+        for entry, option in chosen.values()
+        if option.enabled
     )
 
 

@@ -30,11 +30,13 @@ class Evaluator(Protocol):
 
 class Configured:
     """An evaluator under its options. A session that `only` leaves out gets one verdict that says so, and questions
-    over `max_questions` one that counts them: neither is ever silent."""
+    over `max_questions` one that counts them: neither is ever silent. `labels` are those of all evaluators, for
+    questions that can tell their own among them."""
 
-    def __init__(self, evaluator: Evaluator, options: EvaluatorOptions) -> None:
+    def __init__(self, evaluator: Evaluator, options: EvaluatorOptions, labels: tuple[str, ...] = ()) -> None:
         self._evaluator = evaluator
         self._options = options
+        self._labels = labels
 
     @property
     def id(self) -> str:
@@ -64,7 +66,12 @@ class Configured:
             model=question.model or options.model,
             effort=question.effort or options.effort,
             votes=max(question.votes, options.votes),
+            choices=self._labels if self._shares(question) else question.choices,
         )
+
+    def _shares(self, question: Question) -> bool:
+        knows_its_own = question.shape == "label" and question.prompt.lists_labels
+        return knows_its_own and set(question.scale.labels) <= set(self._labels)
 
     def _verdict(self, trajectory: Trajectory, outcome: Outcome) -> Verdict:
         return Verdict(self.id, self.version, whole_session(trajectory), outcome)

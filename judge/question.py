@@ -40,7 +40,8 @@ class Prompt:
     """One rendered prompt. `prefix` is what all questions about one session share (instructions about the
     transcript and the transcript itself), so that it can be cached; `question` is the rest.
 
-    `version` and `sha256` name the prompt template, not the rendered text.
+    `version` and `sha256` name the prompt template, not the rendered text. `lists_labels`: the text says which labels
+    are this question's, since the form of the answer may hold those of others.
     """
 
     system: str
@@ -48,6 +49,7 @@ class Prompt:
     question: str
     version: str
     sha256: str
+    lists_labels: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,9 @@ class Question:
 
     `model` and `effort` are this evaluator's own; None leaves them to the `Judge`. `votes` is how often it is to be
     asked (1, or an odd number; see `judge.voting`).
+
+    `choices` are all labels that the form of the answer offers, those of other evaluators among them, so that it is the
+    same for all and their questions share a cache; empty: those of the scale. Only the scale's are an answer.
     """
 
     evaluator: str
@@ -69,6 +74,12 @@ class Question:
     effort: str | None = None
     shape: AnswerShape = "label"
     votes: int = 1
+    choices: tuple[str, ...] = ()
+
+    @property
+    def offered(self) -> tuple[str, ...]:
+        """The labels in the form of the answer."""
+        return self.choices or self.scale.labels
 
 
 @dataclass(frozen=True, slots=True)

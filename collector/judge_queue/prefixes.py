@@ -61,9 +61,9 @@ class Prefixes:
 
 def _shared(question: Question) -> int:
     """What must be alike for the cache to be found: everything before the question, and the form of the answer."""
-    form = (question.model, question.effort, question.shape, question.scale.labels)
+    form = (question.model, question.effort, question.shape, question.offered)
     return hash((form, question.prompt.system, question.prompt.prefix))
 
 
 def _whole(question: Question) -> int:
-    return hash((_shared(question), question.prompt.question))
+    return hash((_shared(question), question.scale.labels, question.prompt.question))

@@ -64,7 +64,7 @@ class Preparing:
         parts = (
             [model, question.effort, self._terms.manner, self._terms.max_output_tokens, question.shape, vote],
             [prompt.version, prompt.sha256, prompt.system, prompt.prefix, prompt.question],
-            list(question.scale.values.items()),
+            [list(question.scale.values.items()), question.offered],
         )
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 

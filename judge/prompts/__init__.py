@@ -1,7 +1,9 @@
 """Prompts: files beside this module, one for each evaluator and version, and their rendering.
 
 A file has the sections `# system`, `# prefix` and `# question`; `shared: v1` in its frontmatter takes the first two
-from `shared.v1.md`, so that questions of several evaluators begin alike and a judge's cache can serve them all.
+from `shared.v1.md`, so that questions of several evaluators begin alike and a judge's cache can serve them all. A
+shared file with `labels: listed` says that only the labels which a question lists are an answer to it (see
+`Question.choices`).
 `$name` stands for a value. A released prompt is never edited (`released.json` pins the files): a change is the
 next version.
 """
@@ -32,6 +34,7 @@ class Template:
     prefix: str
     question: str
     sha256: str
+    lists_labels: bool = False
 
 
 def render(name: str, version: str, system_prompt: str | None = None, **values: str) -> Prompt:
@@ -48,6 +51,7 @@ def render(name: str, version: str, system_prompt: str | None = None, **values: 
         question=_filled(template.question, values),
         version=version,
         sha256=digest,
+        lists_labels=template.lists_labels and system_prompt is None,
     )
 
 
@@ -76,20 +80,28 @@ def load(name: str, version: str) -> Template:
     if file not in files():
         raise LookupError(f"no prompt {file}; there are {', '.join(files())}")
     text = source(file)
-    frontmatter = _FRONTMATTER.match(text)
-    shared = None
-    if frontmatter:
-        key, _, value = frontmatter["lines"].strip().partition(": ")
-        if key != SHARED:
-            raise LookupError(f"{file}: the frontmatter may only say `shared: <version>`")
-        shared = source(f"{SHARED}.{value}.md")
-    sections = (_sections(shared) if shared else {}) | _sections(text)
+    version_shared = _frontmatter(file, text, SHARED)
+    shared = None if version_shared is None else source(f"{SHARED}.{version_shared}.md")
+    own, common = _sections(text), _sections(shared or "")
+    sections = common | own
     return Template(
         system=sections["system"],
         prefix=sections["prefix"],
         question=sections["question"],
         sha256=_sha256(shared or "", text),
+        lists_labels="system" not in own and _frontmatter(SHARED, shared or "", "labels") == "listed",
     )
+
+
+def _frontmatter(file: str, text: str, key: str) -> str | None:
+    """The value of the one key that may stand there; None without frontmatter. Raises `LookupError` for another."""
+    frontmatter = _FRONTMATTER.match(text)
+    if frontmatter is None:
+        return None
+    found, _, value = frontmatter["lines"].strip().partition(": ")
+    if found != key:
+        raise LookupError(f"{file}: the frontmatter may only say `{key}: <value>`")
+    return value
 
 
 def _sections(text: str) -> dict[str, str]:

@@ -48,8 +48,15 @@ class Request:
     body: dict[str, Any]
 
     @property
-    def labels(self) -> list[str]:
+    def offered(self) -> list[str]:
+        """The labels in the form of the answer: those of other questions may be among them."""
         return list(self.body["output_config"]["format"]["schema"]["properties"]["label"]["enum"])
+
+    @property
+    def labels(self) -> list[str]:
+        """Those that the question lists, best first; without a list, those in the form."""
+        listed = re.findall(r"^- `([^`]+)`:", self.question.rpartition("\nLabels:\n")[2], re.MULTILINE)
+        return [label for label in listed if label in self.offered] or self.offered
 
     @property
     def prefix(self) -> str:
@@ -278,7 +285,8 @@ class AnthropicStub:
         blocks = request.body["messages"][0]["content"]
         marked = [block for block in blocks if block.get("cache_control")]
         # Everything before the mark must be the same to be found again, and so must the output format.
-        shared = json.dumps([request.body.get(key) for key in ("model", "system", "output_config")] + marked)
+        keys = ("model", "tools", "system", "output_config", "thinking")
+        shared = json.dumps([request.body.get(key) for key in keys] + marked)
         cached = _tokens(shared) if marked and _tokens(shared) >= MIN_CACHED_TOKENS else 0
         hit = shared in self._cached
         if cached:

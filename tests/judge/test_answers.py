@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.answers import LONGEST_REASONING, AnswerMalformed, Reply, answer_schema, parse_answer
-from judge.question import StepFinding
+from judge.question import Scale, StepFinding
 from tests.judge.test_question import QUESTION, STEPS
 
 FINDING = {"step": "Look it up", "evidence": "call 2", "status": "followed"}
@@ -20,6 +21,16 @@ def test_a_label_comes_after_its_reasoning() -> None:
     assert schema["required"] == ["reasoning", "label"]
     text = json.dumps({"reasoning": "It fits.", "label": "Yes"})
     assert parse_answer(text, QUESTION) == Reply("Yes", "It fits.")
+
+
+def test_the_form_may_offer_labels_of_other_questions_which_are_no_answer_to_this_one() -> None:
+    shared = replace(QUESTION, choices=("Yes", "No", "Complete", "Failed"))
+    label = answer_schema(shared)["properties"]["label"]  # type: ignore[index]
+    assert label["enum"] == ["Yes", "No", "Complete", "Failed"]
+    assert answer_schema(shared) == answer_schema(replace(shared, scale=Scale({"Complete": 1.0, "Failed": 0.0})))
+    assert parse_answer(json.dumps({"reasoning": "r", "label": "No"}), shared).label == "No"
+    with pytest.raises(AnswerMalformed, match="'Failed' is not one of Yes, No"):
+        parse_answer(json.dumps({"reasoning": "r", "label": "Failed"}), shared)
 
 
 def test_steps_are_listed_before_they_are_found_and_evidence_comes_before_status() -> None:

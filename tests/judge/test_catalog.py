@@ -10,9 +10,10 @@ import pytest
 import judge.evaluators
 from extractors.registry import UNRECOGNISED as REGISTRY_UNRECOGNISED
 from extractors.trajectory import Trajectory
-from judge.catalog import NAMES, UNRECOGNISED, Evaluator, Plan, build, option_problems, plan_all
+from judge.catalog import NAMES, UNRECOGNISED, Evaluator, Plan, build, option_problems, plan_all, rubric_entry
 from judge.options import EvaluatorOptions
 from judge.question import Question
+from judge.rubrics import parse_rubrics
 from judge.suites import Case, Match
 from judge.verdict import NotApplicable, NotJudged, SessionRef, Verdict, verdict_id
 from tests.judge.trajectories import call, case, failed, load, skills, trajectory
@@ -25,6 +26,16 @@ SESSION = trajectory(
     offered_skills=skills("pdf", "xls"),
     answer="done",
 )
+
+
+TONE = """\
+id: tone
+version: "1"
+question: Was it kind?
+labels:
+  Kind: {score: 1, means: it was}
+  Rude: {score: 0, means: it was not}
+"""
 
 
 class _Broken:
@@ -95,7 +106,7 @@ def test_options_reach_the_question() -> None:
     assert (question.model, question.effort, question.prompt.system) == ("m", "low", "Hm.")
     (usual,) = _questions("goal_completion", {})
     assert (usual.model, usual.effort) == (None, None)
-    assert usual.evaluator_version == "1+v1"
+    assert usual.evaluator_version == "1+v2"
     assert question.evaluator_version.startswith("1+v1+system-"), "another yardstick is another version"
 
 
@@ -106,7 +117,31 @@ def _questions(name: str, options: dict[str, EvaluatorOptions]) -> list[Question
 
 def test_votes_reach_the_question_and_are_part_of_the_version() -> None:
     (question,) = _questions("goal_completion", {"goal_completion": EvaluatorOptions(votes=3)})
-    assert (question.votes, question.evaluator_version) == (3, "1+v1+votes-3")
+    assert (question.votes, question.evaluator_version) == (3, "1+v2+votes-3")
+
+
+def test_questions_of_all_evaluators_have_one_form_of_answer_that_offers_all_their_labels() -> None:
+    ask = EvaluatorOptions(ask=True)
+    rubric = parse_rubrics({"tone.yaml": TONE}, frozenset())[0]
+    evaluators = build({"tool_selection": ask}, custom={"tone": rubric_entry(rubric)})
+    plan = plan_all(SESSION, [], evaluators)
+    labelled = [question for question in plan.questions if question.shape == "label"]
+    assert {question.evaluator for question in labelled} >= {"skill_selection", "goal_completion", "tone"}
+    (offered,) = {question.offered for question in labelled}
+    assert offered == (
+        *("Sensible", "Wrong", "Yes", "No", "Complete", "Partial", "Failed"),
+        *("Faithful", "Partly", "Unfaithful", "Kind", "Rude"),
+    )
+    assert len({question.prompt.system for question in labelled}) == 1
+    whole = [question for question in labelled if question.evaluator != "tool_selection"]
+    assert len({question.prompt.prefix for question in whole}) == 1, "a call is judged by what came before it"
+    assert all(question.offered == question.scale.labels for question in plan.questions if question.shape == "steps")
+
+
+@pytest.mark.parametrize("own", [EvaluatorOptions(system_prompt="Hm."), EvaluatorOptions(prompt_version="v1")])
+def test_a_prompt_that_does_not_tell_labels_apart_is_answered_in_a_form_of_its_own(own: EvaluatorOptions) -> None:
+    (question,) = _questions("goal_completion", {"goal_completion": own})
+    assert question.offered == ("Complete", "Partial", "Failed")
 
 
 def test_only_and_limits_leave_a_trace_for_built_in_evaluators_too() -> None:

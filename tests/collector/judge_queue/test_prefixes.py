@@ -51,6 +51,17 @@ def test_another_form_of_answer_shares_nothing_and_does_not_wait() -> None:
     assert prefixes.choose([one, other], 2, 0) == [one, other]
 
 
+def test_questions_of_other_labels_wait_too_where_they_share_the_form_of_answer() -> None:
+    prefixes = Prefixes(once=True)
+    one, other = _about("s-1", 2)
+    one, other = (replace(each, question=replace(each.question, choices=("Yes", "No", "Bad"))) for each in (one, other))
+    bad = replace(other.question, scale=Scale({"Yes": 1.0, "Bad": 0.0}))
+    other = replace(other, question=bad)
+    assert prefixes.choose([one, other], 2, 0) == [one]
+    prefixes.ended(one.question, 0, answered=True)
+    assert prefixes.choose([other], 2, 0) == [other]
+
+
 def test_of_the_same_question_one_goes_and_the_others_find_its_answer() -> None:
     same = [ask("a", f"s-{number}", text="Same?") for number in range(3)]
     assert Prefixes(once=True).choose(same, 3, 0) == same[:1]

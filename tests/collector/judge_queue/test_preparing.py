@@ -36,6 +36,10 @@ def test_without_a_price_only_tokens_are_estimated() -> None:
     assert prepared.key is None, "answers are not kept"
 
 
+def test_a_form_that_offers_other_labels_is_another_question() -> None:
+    assert _key(replace(QUESTION, choices=("Yes", "No", "Failed"))) != _key()
+
+
 def test_who_asked_and_about_which_session_does_not_matter() -> None:
     other = replace(ask("b", "s-2", text="Was it right?").question, evaluator="another", high_risk=True)
     assert _key(other) == _key()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,12 +14,15 @@ from collector.judge_config import JudgeSettings
 from collector.judge_queue.batching import Batching
 from collector.metrics import Metrics
 from collector.store.sqlite import SqliteStore
+from judge.catalog import build, plan_all
 from judge.clients.anthropic import AnthropicJudge
+from judge.options import EvaluatorOptions
 from judge.verdict import Score
 from tests.collector.judge_queue.desk import ask
 from tests.fakes.anthropic_stub import API_KEY, AnthropicStub, Reply, Request, fails, now_and_then, rate_limited, says
 from tests.fakes.clock import FakeClock
 from tests.fakes.verdicts import NOW_NS, closed
+from tests.judge.trajectories import call, load, skills, trajectory
 
 RECORD = "<result>" + "what the agent did " * 400 + "</result>"
 PRICES = {"claude-opus-*": {"input": 5, "output": 25}}
@@ -90,6 +94,35 @@ async def test_questions_about_one_session_pay_for_its_record_once(
     output = place.metric("judge_tokens_total", model="claude-opus-4-8", kind="output") or 0
     cost = place.metric("judge_cost_dollars_total", model="claude-opus-4-8", evaluator="skill_selection")
     assert cost == pytest.approx((fresh * 5 + written * 6.25 + read * 0.5 + output * 25) / 1e6)
+
+
+async def test_questions_of_different_evaluators_about_one_session_read_the_same_cached_record(
+    places: list[Place], tmp_path: Path, stub: AnthropicStub
+) -> None:
+    session = trajectory(
+        call("find", {"order": 7}, result="what the shop knows of it " * 400),
+        skill_invocations=(load("refunds"),),
+        offered_skills=skills("refunds", "returns"),
+        answer="It was refunded.",
+    )
+    own_system = EvaluatorOptions(system_prompt="Judge as we do.")
+    evaluators = build({"faithfulness": own_system, "tool_selection": EvaluatorOptions(enabled=False)})
+    questions = [
+        replace(ask(question.evaluator), question=question) for question in plan_all(session, [], evaluators).questions
+    ]
+    assert {one.question.evaluator for one in questions} == {"skill_selection", "goal_completion", "faithfulness"}
+    place = _place(places, tmp_path, stub, prices=PRICES)
+    await place.store.finish(closed(), [], questions, [])
+    await place.rounds()
+    asked = {request.labels[0]: request.body for request in stub.requests}
+    outcomes = [one.verdict.outcome for one in await place.store.verdicts(closed().ref)]
+    assert {one.label for one in outcomes if isinstance(one, Score)} == {"Yes", "Complete", "Faithful"}
+    for part in ("system", "output_config"):
+        assert asked["Yes"][part] == asked["Complete"][part] != asked["Faithful"][part]
+    written = place.metric("judge_tokens_total", model="claude-opus-4-8", kind="cache_write") or 0
+    read = place.metric("judge_tokens_total", model="claude-opus-4-8", kind="cache_read") or 0
+    assert read > 2_000, "of the two that begin alike the second reads what the first wrote"
+    assert written > 1.5 * read, "the one with a system prompt of its own writes for itself"
 
 
 async def test_a_secret_in_the_record_is_masked_and_the_record_is_still_shared(

@@ -139,7 +139,7 @@ def test_a_judge_is_asked_only_where_code_goes_by_appearance() -> None:
 
 def test_without_ask_nobody_is_asked_and_the_version_says_so() -> None:
     assert ErrorRecovery().version == "1"
-    assert ErrorRecovery(ASK).version == "1+v1"
+    assert ErrorRecovery(ASK).version == "1+v2"
 
 
 def test_an_episode_is_one_question_at_its_last_failure() -> None:

@@ -70,6 +70,17 @@ def test_questions_of_all_evaluators_begin_alike_so_that_a_cache_serves_them() -
     assert len({template.system for template in newest}) == 2, "that for steps asks for another form of answer"
 
 
+def test_a_prompt_says_that_only_the_labels_it_lists_count_or_does_not_share_its_form() -> None:
+    for name in (*LABELS, "rubric"):
+        newest = load(name, versions_of(name)[-1])
+        assert newest.lists_labels
+        assert "one of the labels that the question lists at its end" in newest.system
+        assert not load(name, "v1").lists_labels
+    assert not load(STEPS, versions_of(STEPS)[-1]).lists_labels
+    assert render("goal_completion", "v2", transcript="x", remarks="").lists_labels
+    assert not render("goal_completion", "v2", "Judge as you like.", transcript="x", remarks="").lists_labels
+
+
 @pytest.mark.parametrize("name", ALL)
 @given(text=st.text())
 def test_no_value_of_any_prompt_can_open_or_close_a_tag(name: str, text: str) -> None:
