@@ -17,7 +17,7 @@ from collector.complaints import Complaints
 from collector.ingest import Ingest, Receipt
 from collector.journal.rows import Signal
 from collector.metrics import Metrics
-from collector.otlp.inflate import sniffed
+from collector.otlp.inflate import inflated, sniffed
 from collector.otlp.status import answer_to, response_to
 
 log = structlog.get_logger(__name__)
@@ -125,9 +125,12 @@ class GrpcReceiver:
         return export
 
     async def _accept(self, signal: Signal, request: bytes, context: _Context) -> Receipt:
-        self._ingest.admit(len(request))
-        payload = sniffed(request, self._max_request_bytes)
-        return await self._ingest.accept(signal, payload, self._tenant(context))
+        how = sniffed(request)
+        if how is not None:
+            with self._ingest.arriving() as arrived:  # before the work; `accept` asks again, for what came out
+                arrived(len(request))
+                request = await inflated(how, request, self._max_request_bytes)
+        return await self._ingest.accept(signal, request, self._tenant(context))
 
     def _tenant(self, context: _Context) -> str:
         if self._tenant_header is None:

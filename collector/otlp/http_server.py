@@ -1,4 +1,5 @@
-"""OTLP/HTTP: POST /v1/traces and /v1/logs, protobuf or JSON, gzip or deflate; /v1/metrics is taken and thrown away.
+"""OTLP/HTTP: POST /v1/traces and /v1/logs, protobuf or JSON, gzip, zstd or deflate; /v1/metrics is taken and thrown
+away.
 
 Every answer, errors too, is in the encoding of the request (OTLP specification, OTLP/HTTP).
 """
@@ -23,7 +24,7 @@ from collector.errors import TooLarge
 from collector.ingest import Ingest, Receipt
 from collector.journal.rows import Signal
 from collector.metrics import Metrics
-from collector.otlp.inflate import gunzip, inflate
+from collector.otlp.inflate import Inflate, gunzip, inflate, inflated, unzstd
 from collector.otlp.otlp_json import Converted, to_protobuf
 from collector.otlp.status import Answer, answer_to, response_to
 
@@ -99,7 +100,11 @@ class _HttpReceiver:
         if media not in (_PROTOBUF, _JSON):
             raise _Unsupported(f"content type {media or 'missing'!r}: send {_PROTOBUF} or {_JSON}")
         self._ingest.admit(int(request.headers.get("content-length") or 0))
-        body = self._inflated(await self._body(request), request.headers.get("content-encoding", ""))
+        how = _inflate_for(request.headers.get("content-encoding", ""))
+        with self._ingest.arriving() as arrived:
+            body = await self._body(request, arrived)
+            if how is not None:
+                body = await inflated(how, body, self._limit)
         tenant = request.headers.get(self._tenant_header, "") if self._tenant_header else ""
         if media == _PROTOBUF:
             return await self._ingest.accept(signal, body, tenant)
@@ -112,28 +117,16 @@ class _HttpReceiver:
         causes = [f"{converted.rejected} rejected, the first because of {converted.cause}", receipt.cause]
         return Receipt(converted.rejected + receipt.rejected, "; ".join(filter(None, causes)))
 
-    async def _body(self, request: Request) -> bytes:
+    async def _body(self, request: Request, arrived: Callable[[int], None]) -> bytes:
         parts: list[bytes] = []
         size = 0
-        with self._ingest.arriving() as arrived:
-            async for part in request.stream():
-                size += len(part)
-                if size > self._limit:
-                    raise TooLarge(f"the request is larger than {self._limit} bytes")
-                arrived(len(part))
-                parts.append(part)
+        async for part in request.stream():
+            size += len(part)
+            if size > self._limit:
+                raise TooLarge(f"the request is larger than {self._limit} bytes")
+            arrived(len(part))
+            parts.append(part)
         return b"".join(parts)
-
-    def _inflated(self, body: bytes, encoding: str) -> bytes:
-        match encoding.strip().lower():
-            case "" | "identity":
-                return body
-            case "gzip" | "x-gzip":
-                return gunzip(body, self._limit)
-            case "deflate" | "zlib":
-                return inflate(body, self._limit)
-            case other:
-                raise _Unsupported(f"content encoding {other!r}: send gzip, deflate or none")
 
     @staticmethod
     async def discard(request: Request) -> Response:
@@ -142,6 +135,24 @@ class _HttpReceiver:
         media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         body = b"{}" if media == _JSON else b""
         return Response(body, media_type=media or _PROTOBUF)
+
+
+_INFLATE: dict[str, Inflate | None] = {
+    "": None,
+    "identity": None,
+    "gzip": gunzip,
+    "x-gzip": gunzip,
+    "deflate": inflate,
+    "zlib": inflate,
+    "zstd": unzstd,
+}
+
+
+def _inflate_for(encoding: str) -> Inflate | None:
+    name = encoding.strip().lower()
+    if name not in _INFLATE:
+        raise _Unsupported(f"content encoding {name!r}: send gzip, zstd, deflate or none")
+    return _INFLATE[name]
 
 
 async def _convert(body: bytes, signal: Signal) -> Converted:

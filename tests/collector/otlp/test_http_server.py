@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import sys
 import zlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -25,6 +26,11 @@ from collector.otlp.http_server import http_app
 from tests.collector.receiving import Receiving, receiving
 from tests.collector.sessions.telemetry import log_request, record, span, trace_request
 from tests.fakes.http import serving
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 KIB = 1024
 PROTOBUF, JSON = "application/x-protobuf", "application/json"
@@ -108,7 +114,14 @@ async def test_parameters_and_case_of_the_media_type_do_not_matter(tmp_path: Pat
 
 @pytest.mark.parametrize(
     ("encoding", "compress"),
-    [("gzip", gzip.compress), ("GZIP", gzip.compress), ("deflate", zlib.compress), ("identity", bytes), ("", bytes)],
+    [
+        ("gzip", gzip.compress),
+        ("GZIP", gzip.compress),
+        ("deflate", zlib.compress),
+        ("zstd", zstd.compress),
+        ("identity", bytes),
+        ("", bytes),
+    ],
 )
 @pytest.mark.parametrize(("media", "body"), [(PROTOBUF, ANN), (JSON, _json_spans(_json_span(1)))])
 async def test_bodies_may_be_compressed(tmp_path: Path, encoding: str, compress: Any, media: str, body: bytes) -> None:
@@ -148,6 +161,8 @@ async def test_a_damaged_compressed_body_is_a_bad_request(tmp_path: Path) -> Non
     async with _http(tmp_path) as http:
         answer = await http.send(gzip.compress(ANN)[:-5], content_encoding="gzip")
         assert (answer.status_code, "compressed body" in _status(answer)) == (400, True)
+        answer = await http.send(zstd.compress(ANN)[:-5], content_encoding="zstd")
+        assert (answer.status_code, "compressed body" in _status(answer)) == (400, True)
 
 
 @pytest.mark.parametrize("media", [PROTOBUF, JSON])
@@ -155,7 +170,8 @@ async def test_a_body_above_the_limit_is_too_large(tmp_path: Path, media: str) -
     async with _http(tmp_path, max_request_bytes=64 * KIB) as http:
         plain = await http.send(bytes(64 * KIB + 1), media)
         bomb = await http.send(gzip.compress(bytes(50 * KIB * KIB)), media, content_encoding="gzip")
-        assert (plain.status_code, bomb.status_code) == (413, 413)
+        other = await http.send(zstd.compress(bytes(50 * KIB * KIB)), media, content_encoding="zstd")
+        assert (plain.status_code, bomb.status_code, other.status_code) == (413, 413, 413)
         assert "larger than 65536 bytes" in _status(plain)
         assert "inflates to more than 65536 bytes" in _status(bomb)
 
