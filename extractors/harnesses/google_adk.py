@@ -16,6 +16,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import replace
 from typing import Final
 
@@ -68,13 +69,18 @@ def recognizes(session: Session) -> bool:
 
 def extract(session: Session) -> Trajectory:
     """What the agent did, both schemas read as the GenAI convention."""
-    whole = with_turns_as_agent(with_lost_agents(modern(session)))
-    told = with_whole_answers(with_call_ids(whole))
-    return _with_answer(genai.read(told, replace(HABITS, settle=settle_in(told))), told)
+    arrived = modern(session)
+    whole = with_lost_agents(arrived)
+    lost = {span.trace_id for span in whole.spans[len(arrived.spans) :]}
+    told = with_whole_answers(with_call_ids(with_turns_as_agent(whole)))
+    return _with_answer(genai.read(told, replace(HABITS, settle=settle_in(told))), told, lost)
 
 
-def _with_answer(trajectory: Trajectory, session: Session) -> Trajectory:
-    """The last text that asks for no tool, of any agent that talks to the person: all but those used as tools."""
+def _with_answer(trajectory: Trajectory, session: Session, lost: Container[str | None]) -> Trajectory:
+    """The last text that asks for no tool, of any agent that talks to the person: all but those used as tools.
+
+    `lost` are the traces in which an agent never ended: what it said before a tool call there is no answer.
+    """
     inside_tools: set[Key] = set()
     tree = tree_of(session.spans)
     for span in tree.walk():
@@ -89,6 +95,10 @@ def _with_answer(trajectory: Trajectory, session: Session) -> Trajectory:
         and (step.anchor.trace_id or "", step.anchor.span_id or "") not in inside_tools
     ]
     if not said:
+        asking = {step.anchor for step in trajectory.steps if step.call_ids}
+        anchor = trajectory.answer_anchor
+        if anchor is not None and anchor in asking and anchor.trace_id in lost:
+            return replace(trajectory, answer=None, answer_anchor=None)
         return trajectory
     last = max(said, key=lambda step: (step.end_ns, step.anchor.ref))
     return replace(trajectory, answer=last.text, answer_anchor=last.anchor)

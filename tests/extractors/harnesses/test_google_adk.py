@@ -289,3 +289,14 @@ def test_a_session_of_nothing_but_nested_spans_is_read(kind: str) -> None:
     one = next(span for span in SESSIONS["schema-2-spans"].spans if span.attributes["gen_ai.operation.name"] == kind)
     chain = [replace(one, span_id=str(at), parent_id=str(at - 1), start_ns=at) for at in range(1, 10_000)]
     assert registry.extract(Session("deep", tuple(chain))).harness == "google_adk"
+
+
+def test_what_a_killed_agent_said_before_a_tool_call_is_no_answer() -> None:
+    thinks: Value = {
+        "role": "assistant",
+        "parts": [{"type": "text", "content": "Let me see."}, {"type": "tool_call", "id": "c1", "name": "weigh"}],
+    }
+    asked = chat("m1", "root", [user("Bake.")], [thinks], at_s=2, agent__name="baker")
+    done = tool("t1", "root", "weigh", "c1", at_s=3)
+    assert read(asked, done).answer is None
+    assert read(agent("root", lasts_s=9), asked, done).answer == "Let me see."
