@@ -139,7 +139,8 @@ def _agents(found: Telemetry, steps: Sequence[Step], texts: Bodies, version: str
         agent = found.agent_of_record(record)
         if name and agent != ROOT_AGENT:
             names.setdefault(agent, name)
-    ids = dict.fromkeys((ROOT_AGENT, *(step.agent for step in steps), *starters))
+    above_all = map(found.agent_of_span, starters.values())  # an agent in between may have no steps that arrived
+    ids = dict.fromkeys((ROOT_AGENT, *(step.agent for step in steps), *starters, *above_all))
     agents = []
     for agent in ids:
         above = starters.get(agent)

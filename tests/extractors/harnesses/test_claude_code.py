@@ -475,3 +475,18 @@ def test_calls_of_old_clis_have_no_ids_and_count_all_the_same(cli: Callable[[], 
     assert [(load.name, load.outcome) for load in after.skill_invocations] == [
         (load.name, load.outcome) for load in before.skill_invocations
     ]
+
+
+def test_an_agent_between_two_others_is_listed_though_nothing_of_its_own_arrived() -> None:
+    source = session(scenarios.sub_agents())
+    started = next(agent for agent in claude_code.extract(source).agents if agent.parent == ROOT_AGENT)
+    spans = tuple(
+        replace(span, attributes={**span.attributes, "agent_id": "between"})
+        if span.attributes.get("subagent_type") is not None
+        else span
+        for span in source.spans
+    )
+    found = claude_code.extract(replace(source, spans=spans))
+    parents = {agent.id: agent.parent for agent in found.agents}
+    assert parents[started.id] == "between"
+    assert "between" in parents
