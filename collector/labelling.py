@@ -43,6 +43,9 @@ def label_of(judged: Judged, said: Said, at_ns: int, scale: Scale | None, seen: 
             raise NotALabel(field, f"{field} is missing")
         if len(text) > most:
             raise NotALabel(field, f"{field} has {len(text)} characters; {most} are allowed")
+    if not said.author.strip().isprintable():
+        # Names are compared, by people too: one with an invisible mark would be another author.
+        raise NotALabel("author", "author has characters that cannot be seen")
     right = said.right_label
     if right is not None:
         _check(right, outcome.label, said.agrees, judged.verdict.evaluator, scale)

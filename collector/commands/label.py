@@ -24,6 +24,7 @@ from judge.documents import DocumentError
 from judge.verdict import Judged, Score
 
 _VERDICT = re.compile(r"[0-9a-f]{8,32}")
+_WHOLE_ID = 32
 
 
 def label(
@@ -107,6 +108,8 @@ async def _find(store: SqliteStore, target: str, evaluator: str | None, tenant: 
             return found[0]
         if found:
             raise fail(f"{target} begins the ids of several verdicts: give more of it")
+        if len(target) == _WHOLE_ID and not await store.session(target, tenant):
+            raise fail(f"no verdict and no session {target} in the store; spanjudge explain SESSION prints verdict ids")
     chosen = await choose(store, target, tenant, None)
     verdicts = [one for one in await store.verdicts(chosen.session.ref) if isinstance(one.verdict.outcome, Score)]
     fitting = [one for one in verdicts if evaluator in {None, one.verdict.evaluator}]

@@ -78,6 +78,9 @@ def translated_type(kind: str, message: str) -> JudgeError:
 
 def _translated_status(error: anthropic.APIStatusError) -> JudgeError:
     status = error.status_code
+    if 300 <= status < 400:
+        # A proxy's login, or a service that moved: not the fault of the question, and over when somebody acts.
+        return JudgeUnavailable("judge_unavailable", f"{status} the endpoint redirects elsewhere; see judge.base_url")
     said = ": ".join(part for part in (error.type, error.api_message) if part)
     request = f" (request {error.request_id})" if error.request_id else ""
     detail = f"{status} {shorten(said)}{request}"

@@ -53,6 +53,8 @@ def test_without_a_scale_verdicts_seen_so_far_say_it(seen: dict[str, set[bool]],
         (Said(False, "r", "a", "Done"), "label", "has no label Done; it has Complete, Partial, Failed"),
         (Said(False, " ", "a"), "reason", "reason is missing"),
         (Said(True, "r", ""), "author", "author is missing"),
+        (Said(True, "r", "a\u200bna"), "author", "cannot be seen"),
+        (Said(True, "r", "a\x00"), "author", "cannot be seen"),
         (Said(True, "r" * (MAX_REASON + 1), "a"), "reason", "4000 are allowed"),
     ],
 )

@@ -115,6 +115,8 @@ def test_a_session_with_several_verdicts_lists_them(data_dir: Path) -> None:
         (["--next", "goal_completion", "--agree"], "--next asks for these"),
         (["--next", "unknown"], "no unlabelled verdict of unknown"),
         (["absent", "--agree", "--reason", "r"], "no session absent"),
+        (["0" * 32, "--agree", "--reason", "r"], f"no verdict and no session {'0' * 32}"),
+        (["s-01", "--agree", "--reason", "r", "--author", "a\u202eb"], "author has characters that cannot be seen"),
         (["s-01", "--agree", "--reason", " "], "reason is missing"),
         (["s-01", "--disagree", "--label", "Nice", "--reason", "r"], "it has Complete, Partial, Failed"),
         (["two", "--evaluator", "faithfulness", "--agree", "--reason", "r"], "no verdict of faithfulness with a score"),

@@ -9,7 +9,7 @@ import pytest
 
 from judge.clients.anthropic import AnthropicJudge
 from judge.clients.connections import AnthropicApi, Bedrock, Place, Vertex, connect
-from judge.errors import JudgeError, JudgeMisconfigured
+from judge.errors import JudgeMisconfigured, JudgeUnavailable
 from judge.question import Answer
 from tests.fakes import anthropic_stub as service
 from tests.fakes.anthropic_stub import API_KEY, AnthropicStub
@@ -51,7 +51,7 @@ async def test_a_refused_key_is_told_as_such(place: Callable[[str, str], Place])
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
 async def test_a_redirect_takes_no_session_to_another_place(place: Callable[[str, str], Place], status: int) -> None:
     with AnthropicStub() as elsewhere, AnthropicStub(service.replies(status, "", location=elsewhere.url)) as stub:
-        with pytest.raises(JudgeError, match=str(status)):
+        with pytest.raises(JudgeUnavailable, match=f"{status} the endpoint redirects elsewhere"):
             await _ask(place(API_KEY, stub.url))
         assert len(stub.requests) == 1
         assert elsewhere.requests == []
