@@ -39,7 +39,7 @@ class NotJudged:
 
     `reason` is a short machine-readable word (`no_judge_configured`, `judge_unavailable`, `judge_refused`,
     `answer_cut_off`, `answer_malformed`, `evaluator_error`, `content_not_recorded`, `over_limit`,
-    `votes_disagree`, ...); `detail` is for people.
+    `votes_disagree`, `votes_missing`, ...); `detail` is for people.
     """
 
     reason: str

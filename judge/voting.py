@@ -14,7 +14,7 @@ def settle_votes(question: Question, answers: Sequence[Answer]) -> Verdict:
     """The verdict of `question.votes` askings, of which some may have brought no answer.
 
     An outcome counts when more than half of all votes have it, missing ones included; `Verdict.agreement` is its share
-    of the votes. Otherwise the verdict is `NotJudged("votes_disagree")`. Tokens are those of all answers. With one vote
+    of the votes. Otherwise nothing is judged: `votes_disagree`, `votes_missing` or `answer_malformed`. Tokens are those of all answers. With one vote
     this is `settle`, without an agreement. Raises `ValueError` when there is no answer at all: `unanswered` says why.
     """
     if not answers:
@@ -62,4 +62,6 @@ def _disagree(question: Question, counts: Counter[str | None]) -> NotJudged:
     told = [f"{count} {label}" for label, count in sorted(counts.items(), key=str)]
     if missing := question.votes - counts.total():
         told.append(f"{missing} without a usable answer")
-    return NotJudged("votes_disagree", f"of {question.votes} votes: {', '.join(told)}")
+    # With nobody of another mind, the judge is not of two: answers are missing, or none was in form.
+    reason = "votes_disagree" if len(counts) > 1 else "votes_missing" if counts else "answer_malformed"
+    return NotJudged(reason, f"of {question.votes} votes: {', '.join(told)}")

@@ -28,16 +28,16 @@ def test_the_majority_decides_and_says_how_large_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("labels", "told"),
+    ("labels", "reason", "told"),
     [
-        (("Yes", "No"), "of 3 votes: 1 No, 1 Yes, 1 without a usable answer"),
-        (("Yes",), "of 3 votes: 1 Yes, 2 without a usable answer"),
-        (("Maybe", "Maybe", "Maybe"), "of 3 votes: 3 without a usable answer"),
+        (("Yes", "No"), "votes_disagree", "of 3 votes: 1 No, 1 Yes, 1 without a usable answer"),
+        (("Yes",), "votes_missing", "of 3 votes: 1 Yes, 2 without a usable answer"),
+        (("Maybe", "Maybe", "Maybe"), "answer_malformed", "of 3 votes: 3 without a usable answer"),
     ],
 )
-def test_without_a_majority_of_all_votes_nothing_is_judged(labels: tuple[str, ...], told: str) -> None:
+def test_without_a_majority_of_all_votes_nothing_is_judged(labels: tuple[str, ...], reason: str, told: str) -> None:
     verdict = settle_votes(THREE, _says(*labels))
-    assert verdict.outcome == NotJudged("votes_disagree", told)
+    assert verdict.outcome == NotJudged(reason, told)
     assert verdict.agreement is None
     assert verdict.input_tokens == 100 * len(labels), "what was asked is paid for"
 
