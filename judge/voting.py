@@ -15,7 +15,8 @@ def settle_votes(question: Question, answers: Sequence[Answer]) -> Verdict:
 
     An outcome counts when more than half of all votes have it, missing ones included; `Verdict.agreement` is its share
     of the votes. Otherwise nothing is judged: `votes_disagree`, `votes_missing` or `answer_malformed`. Tokens are those
-    of all answers. With one vote this is `settle`, without an agreement. Raises `ValueError` when there is no answer at all: `unanswered` says why.
+    of all answers. With one vote this is `settle`, without an agreement. Raises `ValueError` when there is no
+    answer at all: `unanswered` says why.
     """
     if not answers:
         raise ValueError("no answer to settle")
