@@ -25,7 +25,10 @@ SECRETS = {
 TRACES = ("Wj9Z", "7777")
 """Every part of a secret that is long enough to matter has one of these."""
 LABELS = "labels: {Bad: {score: 0, means: bad}, Good: {score: 1, means: good}}"
-CASE = case("required_steps: [{tool: nothing}, {tool: tool, arguments: {a: x}}]\nforbidden_events: [{tool: 'tool*'}]")
+CASES = (
+    case("required_steps: [{tool: nothing}, {tool: tool, arguments: {a: x}}]"),
+    case("forbidden_events: [{tool: 'tool*'}]"),
+)
 
 
 def session(text: str) -> Trajectory:
@@ -90,7 +93,7 @@ def test_no_part_of_a_secret_stays_in_an_explanation_that_was_shortened(kind: st
     text = "x" * before + f" {SECRETS[kind]} and more words " * 5
     told = []
     for one in (session(text), replace(session(text), steps=())):
-        for verdict in plan(one, 60_000, (CASE,)).verdicts:
+        for verdict in plan(one, 60_000, CASES).verdicts:
             match verdict.outcome:
                 case Score(_, _, explanation):
                     told.append(explanation)
