@@ -126,6 +126,7 @@ class App:
                 listen=receivers.grpc.listen,
                 max_request_bytes=receivers.max_request_bytes,
                 tenant_header=receivers.tenant_header,
+                max_receiving=receivers.max_receiving,
             )
             port = await self._grpc.start()
             grpc_address = f"{receivers.grpc.listen.rpartition(':')[0]}:{port}"

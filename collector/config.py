@@ -54,6 +54,11 @@ class Receivers(Section):
     http: Listener = Listener(listen="127.0.0.1:4318")
     max_request_bytes: int = Field(64 * 1024 * 1024, gt=0, description="per request, after inflation")
     max_pending_bytes: int = Field(256 * 1024 * 1024, gt=0, description="accepted and not yet on disk")
+    max_receiving: int = Field(
+        16,
+        gt=0,
+        description="gRPC requests whose bytes are coming in, each up to max_request_bytes; others wait to send",
+    )
     max_in_flight: int = Field(512, gt=0, description="requests waiting for the disk")
     tenant_header: str | None = Field(None, description="request header that names the tenant of all in the request")
     tenant_attribute: str | None = Field(

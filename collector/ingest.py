@@ -119,15 +119,30 @@ class Ingest:
         self._in_flight += 1
         try:
             if routed.rows:
-                await asyncio.shield(self._journal.append(routed.rows, routed.size))
-        except StoreUnavailable:
-            self._metrics.received(signal, routed.received)
-            self._metrics.dropped(signal, "refused", routed.received)
-            raise
+                await self._appended(signal, routed)
         finally:
             self._in_flight -= 1
         self._count(signal, routed)
         return Receipt(routed.rejected + routed.no_session + routed.full, self._cause(routed))
+
+    async def _appended(self, signal: Signal, routed: Routed) -> None:
+        done = self._journal.append(routed.rows, routed.size)
+        try:
+            await asyncio.shield(done)
+        except StoreUnavailable:
+            self._count_refused(signal, routed)
+            raise
+        except asyncio.CancelledError:  # the sender has gone away; what it sent is stored all the same
+            done.add_done_callback(
+                lambda done: (
+                    self._count(signal, routed) if done.exception() is None else self._count_refused(signal, routed)
+                )
+            )
+            raise
+
+    def _count_refused(self, signal: Signal, routed: Routed) -> None:
+        self._metrics.received(signal, routed.received)
+        self._metrics.dropped(signal, "refused", routed.received)
 
     def _count(self, signal: Signal, routed: Routed) -> None:
         metrics = self._metrics

@@ -4,6 +4,7 @@ logs errors; health by `grpc.health.v1`."""
 from __future__ import annotations
 
 import time
+import traceback
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -18,6 +19,7 @@ from collector.ingest import Ingest, Receipt
 from collector.journal.rows import Signal
 from collector.metrics import Metrics
 from collector.otlp.inflate import inflated, sniffed
+from collector.otlp.reception import Reception
 from collector.otlp.status import answer_to, response_to
 
 log = structlog.get_logger(__name__)
@@ -40,7 +42,7 @@ def options(max_request_bytes: int) -> list[tuple[str, int]]:
         ("grpc.keepalive_permit_without_calls", 1),
         # With the default of 1 a second instance on the same port would start, and take half of the connections.
         ("grpc.so_reuseport", 0),
-        # A request is buffered whole before it reaches us; more streams than this on one connection wait at the sender.
+        # Each may hold a flow-control window of memory while it waits; more of one connection wait at the sender.
         ("grpc.max_concurrent_streams", 128),
         ("grpc.max_connection_age_ms", 600_000),
         ("grpc.max_connection_age_grace_ms", 30_000),
@@ -57,6 +59,7 @@ class GrpcReceiver:
         listen: str,
         max_request_bytes: int,
         tenant_header: str | None,
+        max_receiving: int = 16,
     ) -> None:
         self._ingest = ingest
         self._metrics = metrics
@@ -64,7 +67,8 @@ class GrpcReceiver:
         self._listen = listen
         self._max_request_bytes = max_request_bytes
         self._tenant_header = tenant_header.lower() if tenant_header else None
-        self._server = grpc.aio.server(options=options(max_request_bytes))
+        self._reception = Reception(frozenset(f"/{service}/Export" for service in SERVICES.values()), max_receiving)
+        self._server = grpc.aio.server(options=options(max_request_bytes), interceptors=[self._reception])
         self._health = health.aio.HealthServicer()
         self.port = 0
 
@@ -100,6 +104,7 @@ class GrpcReceiver:
 
     def _export(self, signal: Signal) -> _Handler:
         async def export(request: bytes, context: _Context) -> bytes:
+            self._reception.arrived()
             began = time.perf_counter()
             outcome = "abandoned"  # unless there is an answer: a sender that gives up cancels us
             try:
@@ -117,6 +122,10 @@ class GrpcReceiver:
                     log.exception("request_failed", transport="grpc", signal=signal)
                 else:
                     self._complaints.say(f"request_{outcome}", "grpc", signal=signal, cause=answer.message)
+                # gRPC keeps the error in a circle of references until the garbage collector comes by, and with it every
+                # frame that holds the request: under overload, all that was refused since.
+                request = b""
+                traceback.clear_frames(error.__traceback__)
                 await _abort(context, answer.status)
                 raise
             finally:

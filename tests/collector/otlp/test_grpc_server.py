@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import gzip
+import weakref
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -41,7 +43,14 @@ UNLIMITED = [("grpc.max_send_message_length", -1), ("grpc.max_receive_message_le
 class Serving:
     """A receiver on loopback, and channels to it."""
 
-    def __init__(self, half: Receiving, ingest: Ingest, max_request_bytes: int, tenant_header: str | None) -> None:
+    def __init__(
+        self,
+        half: Receiving,
+        ingest: Ingest,
+        max_request_bytes: int,
+        tenant_header: str | None,
+        max_receiving: int = 16,
+    ) -> None:
         self.half = half
         self.receiver = GrpcReceiver(
             ingest,
@@ -50,6 +59,7 @@ class Serving:
             listen="127.0.0.1:0",
             max_request_bytes=max_request_bytes,
             tenant_header=tenant_header,
+            max_receiving=max_receiving,
         )
 
     def channel(self, compression: grpc.Compression | None = None) -> grpc.aio.Channel:
@@ -88,9 +98,10 @@ async def _serving(
     limits: Limits | None = None,
     ingest: Ingest | None = None,
     writing: bool = True,
+    max_receiving: int = 16,
 ) -> AsyncIterator[Serving]:
     async with receiving(directory, limits=limits or Limits(), writing=writing) as half:
-        serving = Serving(half, ingest or half.ingest, max_request_bytes, tenant_header)
+        serving = Serving(half, ingest or half.ingest, max_request_bytes, tenant_header, max_receiving)
         await serving.receiver.start()
         try:
             yield serving
@@ -227,11 +238,70 @@ async def test_a_bug_of_ours_asks_the_sender_to_keep_the_data(tmp_path: Path) ->
         )
 
 
+class _Held:
+    """Something that a frame holds while a request is taken."""
+
+
+class _Forgetful(_Broken):
+    """Fails with something in its hands."""
+
+    async def accept(self, signal: Signal, request: bytes, tenant: str = "") -> Receipt:
+        held = _Held()
+        self.held = weakref.ref(held)
+        raise ZeroDivisionError
+
+
+async def test_a_request_that_failed_does_not_stay_in_memory(tmp_path: Path) -> None:
+    ingest = _Forgetful()
+    gc.disable()
+    try:
+        async with _serving(tmp_path, ingest=ingest) as serving:
+            await serving.error(ANN)
+            assert ingest.held() is None
+    finally:
+        gc.enable()
+
+
 async def test_overload_is_unavailable_with_a_time_to_come_back(tmp_path: Path) -> None:
     async with _serving(tmp_path, limits=Limits(pending_bytes=10)) as serving:
         error = await serving.error(ANN)
         assert error.code() == grpc.StatusCode.UNAVAILABLE
         assert (_retry_info(error) or 0) > 0
+
+
+@pytest.mark.parametrize("receiving_at_once", [1, 3])
+async def test_more_senders_than_are_received_at_once_are_all_served(tmp_path: Path, receiving_at_once: int) -> None:
+    async with _serving(tmp_path, max_receiving=receiving_at_once) as serving:
+        bodies = [trace_request([span(n, n, session__id="ann", text="x" * MIB)]) for n in range(1, 13)]
+        async with asyncio.timeout(30):
+            assert await asyncio.gather(*map(serving.send, bodies)) == [b""] * 12
+        assert serving.half.value("spans_stored_total") == 12
+
+
+async def test_requests_that_never_reach_us_leave_room_for_others(tmp_path: Path) -> None:
+    """Too large, given up by its sender, or answered with an error: each has ended."""
+    async with _serving(tmp_path, max_request_bytes=MIB, max_receiving=1) as serving:
+        for body in (bytes(MIB + 1), b"garbage"):
+            for _ in range(3):
+                await serving.error(body)
+        async with serving.channel() as channel:
+            call = _method(channel, SERVICES["traces"])(bytes(MIB), timeout=30)
+            call.cancel()
+        async with asyncio.timeout(20):
+            assert await serving.send(ANN) == b""
+
+
+async def test_what_a_sender_that_gave_up_had_sent_is_counted_once_it_is_stored(tmp_path: Path) -> None:
+    async with _serving(tmp_path, writing=False) as serving, serving.channel() as channel:
+        call = _method(channel, SERVICES["traces"])(ANN, timeout=0.2)
+        with pytest.raises(grpc.aio.AioRpcError):
+            await call
+        assert serving.half.value("spans_stored_total") == 0
+        serving.half.journal.start()
+        async with asyncio.timeout(20):
+            while not serving.half.value("spans_stored_total"):  # noqa: ASYNC110 - the disk says when
+                await asyncio.sleep(0.01)
+        assert serving.half.value("spans_received_total") == 1
 
 
 async def test_metrics_are_taken_and_thrown_away(tmp_path: Path) -> None:
