@@ -27,6 +27,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2_grpc import TraceS
 
 from collector.clock import SystemClock
 from collector.complaints import Complaints
+from collector.errors import Malformed
 from collector.ingest import Ingest, Limits, Receipt
 from collector.journal.rows import Signal
 from collector.metrics import Metrics
@@ -248,7 +249,7 @@ class _Forgetful(_Broken):
     async def accept(self, signal: Signal, request: bytes, tenant: str = "") -> Receipt:
         held = _Held()
         self.held = weakref.ref(held)
-        raise ZeroDivisionError
+        raise Malformed("odd")
 
 
 async def test_a_request_that_failed_does_not_stay_in_memory(tmp_path: Path) -> None:
