@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+pytest_plugins = ("tests.kafka.fixtures",)
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--update-golden` writes golden files anew; review the diff before committing it."""

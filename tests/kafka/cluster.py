@@ -1,0 +1,67 @@
+"""Several brokers that replicate each other, for what happens when the leader of a partition goes away."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+
+from tests.kafka.broker import Broker
+from tests.kafka.ports import free_ports
+
+
+class Cluster:
+    """Nodes 1 to `nodes`, each broker and controller: with three, one may be away."""
+
+    def __init__(self, directory: Path, jars: Path, nodes: int = 3) -> None:
+        ports = free_ports(2 * nodes)
+        plain, control = ports[:nodes], ports[nodes:]
+        voters = ",".join(f"{number}@127.0.0.1:{port}" for number, port in enumerate(control, 1))
+        replicas = str(min(3, nodes))
+        shared = {
+            "controller.quorum.voters": voters,
+            "default.replication.factor": replicas,
+            "min.insync.replicas": "1" if nodes < 3 else "2",
+            "offsets.topic.replication.factor": replicas,
+            "transaction.state.log.replication.factor": replicas,
+            "transaction.state.log.min.isr": "1",
+            "replica.lag.time.max.ms": "5000",
+        }
+        self.brokers = tuple(
+            Broker(
+                directory / f"node-{number}",
+                jars,
+                {
+                    **shared,
+                    "node.id": str(number),
+                    "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}",
+                    "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
+                },
+            )
+            for number, (port, controller) in enumerate(zip(plain, control, strict=True), 1)
+        )
+
+    @property
+    def bootstrap(self) -> str:
+        return ",".join(broker.bootstrap for broker in self.brokers)
+
+    def node(self, number: int) -> Broker:
+        """By its node id, as metadata name it."""
+        return self.brokers[number - 1]
+
+    def __enter__(self) -> Cluster:
+        try:
+            for broker in self.brokers:
+                broker.begin()  # together: they elect a controller before any of them answers
+            for broker in self.brokers:
+                broker.wait_until_it_answers()
+        except BaseException:
+            self.kill()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.kill()
+
+    def kill(self) -> None:
+        for broker in self.brokers:
+            broker.kill()

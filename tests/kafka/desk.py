@@ -1,0 +1,142 @@
+"""Topics of a test on a real broker: make them, write into them, and read all that they hold."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from uuid import uuid4
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.errors import KafkaError
+
+from tests.eventually import eventually
+
+_WITHIN_S = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One record of a topic."""
+
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    headers: Mapping[str, bytes]
+
+
+class Desk:
+    """By the addresses of the brokers. Every call makes its own connection."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self.bootstrap = bootstrap
+
+    @staticmethod
+    def name(purpose: str) -> str:
+        """A name for a topic or group that no other test has."""
+        return f"{purpose}-{uuid4().hex[:12]}"
+
+    async def create(self, topic: str, partitions: int = 1, *, replicas: int = 1, **config: str) -> str:
+        """A topic; `config` by its keys with `_` for the dots. Returns its name, when it can be written to."""
+        settings = {key.replace("_", "."): value for key, value in config.items()}
+        new = NewTopic(topic, partitions, replicas, topic_configs=settings)
+        admin = await self._admin()
+        try:
+            answer = await admin.create_topics([new])
+            assert all(code == 0 for _, code, *_ in answer.topic_errors), answer
+
+            async def led() -> bool:
+                return len(await self.leaders(topic)) == partitions
+
+            await eventually(led, f"leaders of {topic}")
+        finally:
+            await admin.close()
+        return topic
+
+    async def delete(self, topic: str) -> None:
+        admin = await self._admin()
+        try:
+            await admin.delete_topics([topic])
+        finally:
+            await admin.close()
+
+    async def leaders(self, topic: str) -> dict[int, int]:
+        """Node id of the leader by partition, as far as there are leaders; empty when there is no such topic."""
+        async with asyncio.timeout(_WITHIN_S):
+            while True:
+                admin = await self._admin()
+                try:
+                    (described,) = await admin.describe_topics([topic])
+                except KafkaError:  # it asked a broker that is away; the next connection may be to another
+                    await asyncio.sleep(0.1)
+                else:
+                    return {
+                        each["partition"]: each["leader"] for each in described["partitions"] if each["leader"] >= 0
+                    }
+                finally:
+                    await admin.close()
+
+    async def send(self, topic: str, key: bytes | None, value: bytes, headers: Sequence[tuple[str, bytes]] = ()) -> int:
+        """Write one record, acknowledged by all replicas; its offset."""
+        async with AIOKafkaProducer(bootstrap_servers=self.bootstrap, acks="all") as producer:
+            sent = await producer.send_and_wait(topic, value, key=key, headers=list(headers))
+        offset: int = sent.offset
+        return offset
+
+    async def read(self, *topics: str, committed: bool = True) -> list[Message]:
+        """All that the topics hold now, each partition in its order. `committed`: without aborted transactions."""
+        consumer = AIOKafkaConsumer(
+            bootstrap_servers=self.bootstrap,
+            auto_offset_reset="earliest",
+            enable_auto_commit=False,
+            isolation_level="read_committed" if committed else "read_uncommitted",
+            max_partition_fetch_bytes=64 * 1024**2,
+        )
+        await consumer.start()
+        try:
+            partitions = [
+                TopicPartition(topic, number)
+                for topic in topics
+                for number in sorted(await consumer._client._wait_on_metadata(topic))
+            ]
+            return await self._read(consumer, partitions)
+        finally:
+            await consumer.stop()
+
+    async def _read(self, consumer: AIOKafkaConsumer, partitions: Sequence[TopicPartition]) -> list[Message]:
+        consumer.assign(partitions)
+        ends = await consumer.end_offsets(partitions)
+        await consumer.seek_to_beginning(*partitions)
+        found: list[Message] = []
+        async with asyncio.timeout(_WITHIN_S):
+            while any([await consumer.position(each) < ends[each] for each in partitions]):
+                for records in (await consumer.getmany(timeout_ms=200)).values():
+                    found += (
+                        Message(each.partition, each.offset, each.key, each.value, dict(each.headers))
+                        for each in records
+                    )
+        return sorted(found, key=lambda message: (message.partition, message.offset))
+
+    async def committed(self, group: str) -> dict[tuple[str, int], int]:
+        """The offsets that a consumer group has committed."""
+        admin = await self._admin()
+        try:
+            offsets = await admin.list_consumer_group_offsets(group)
+        finally:
+            await admin.close()
+        return {(at.topic, at.partition): told.offset for at, told in offsets.items() if told.offset >= 0}
+
+    async def _admin(self) -> AIOKafkaAdminClient:
+        """Connected; a broker that was just started may need a moment more."""
+        async with asyncio.timeout(_WITHIN_S):
+            while True:
+                admin = AIOKafkaAdminClient(bootstrap_servers=self.bootstrap)
+                try:
+                    await admin.start()
+                except KafkaError:
+                    await admin.close()
+                    await asyncio.sleep(0.1)
+                else:
+                    return admin
