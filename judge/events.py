@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from extractors.attributes import as_text
+from extractors.coverage import hides_reads
 from extractors.skills import LoadedBy, LoadOutcome, SkillInvocation
 from extractors.spans import Value
 from extractors.trajectory import CallOutcome, ToolCall, Trajectory
@@ -56,6 +57,8 @@ def is_step(rule: Event, done: Done) -> bool | None:
             if load.outcome is LoadOutcome.UNANSWERED and named is not False:
                 return None
             return named and load.outcome is LoadOutcome.LOADED
+        case ToolCall() as call if call.outcome is not CallOutcome.FAILED and hides_reads([call]):
+            return None  # it may have read the skill's file
     return False
 
 

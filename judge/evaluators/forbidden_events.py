@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from extractors.coverage import hides_reads
 from extractors.trajectory import Trajectory
 from judge.describe import call_text, listed, skill_text
 from judge.evaluators.cases import case_verdicts
@@ -20,7 +21,7 @@ class ForbiddenEvents:
     """One violation decides; without one, a gap in the telemetry means that nobody can say."""
 
     id = "forbidden_events"
-    version = "1"
+    version = "2"
 
     def plan(self, trajectory: Trajectory, cases: Sequence[Case]) -> Sequence[Verdict]:
         return case_verdicts(self, trajectory, cases, _outcome, "no case forbids anything")
@@ -45,6 +46,8 @@ def _findings(rule: ForbiddenEvent, trajectory: Trajectory) -> list[tuple[bool, 
         wanted = rule.skill
         loads = [load for load in trajectory.skill_invocations if by_agent(load)]
         answers = [(skill_fits(wanted, load), f"skill {skill_text(load)}") for load in loads]
+        if hides_reads(trajectory.tool_calls):
+            answers.append((None, f"skill {wanted}, for what tools read was not recorded"))
     else:
         tool = rule.tool or ""
         calls = trajectory.tool_calls

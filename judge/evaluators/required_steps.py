@@ -21,7 +21,7 @@ class RequiredSteps:
     """Each required step needs an event of its own: a step written twice must happen twice."""
 
     id = "required_steps"
-    version = "1"
+    version = "2"
 
     def plan(self, trajectory: Trajectory, cases: Sequence[Case]) -> Sequence[Verdict]:
         return case_verdicts(self, trajectory, cases, _outcome, "no case requires steps")

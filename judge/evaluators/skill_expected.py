@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from extractors.coverage import hides_reads
 from extractors.skills import LoadOutcome, SkillInvocation
 from extractors.trajectory import Trajectory
 from judge.describe import listed, skill_text
@@ -15,12 +16,17 @@ from judge.events import by_agent, skill_fits
 from judge.suites import NO_SKILL, Case
 from judge.verdict import NotJudged, Outcome, Score, Verdict
 
+_NOTHING_SEEN = {NO_SKILL: frozenset({"as_expected"})}
+_OTHERS_SEEN = frozenset({"not_loaded", "other_skill"})
+"""Labels that say a skill was not loaded."""
+
 
 class SkillExpected:
-    """Skills loaded beside the expected one do no harm: a task may need several."""
+    """Skills loaded beside the expected one do no harm: a task may need several. Where a tool that can read files ran
+    and its arguments were not recorded, that a skill was not loaded is not known."""
 
     id = "skill_expected"
-    version = "1"
+    version = "2"
 
     def plan(self, trajectory: Trajectory, cases: Sequence[Case]) -> Sequence[Verdict]:
         return case_verdicts(self, trajectory, cases, _outcome, "no case expects a skill")
@@ -30,8 +36,18 @@ def _outcome(trajectory: Trajectory, case: Case) -> Outcome | None:
     if case.expected_skill is None:
         return None
     if case.expected_skill == NO_SKILL:
-        return _none_expected(trajectory)
-    return _one_expected(case.expected_skill, trajectory.skill_invocations)
+        outcome = _none_expected(trajectory)
+    else:
+        outcome = _one_expected(case.expected_skill, trajectory.skill_invocations)
+    if isinstance(outcome, Score) and outcome.label in _NOTHING_SEEN.get(case.expected_skill, _OTHERS_SEEN):
+        return _hidden(trajectory) or outcome
+    return outcome
+
+
+def _hidden(trajectory: Trajectory) -> NotJudged | None:
+    if not hides_reads(trajectory.tool_calls):
+        return None
+    return NotJudged("content_not_recorded", "what tools read was not recorded: a skill may have been among it")
 
 
 def _none_expected(trajectory: Trajectory) -> Outcome:

@@ -72,6 +72,7 @@ def test_texts_in_the_answer() -> None:
         ("{tool: bash, arguments: '*rm*'}", {"tool_calls": (call("bash", arguments_text='{"comm'),)}),
         ("{skill: admin}", {"skill_invocations": (load(None),)}),
         ("{answer_contains: x}", {"answer": None}),
+        ("{skill: admin}", {"tool_calls": (call("Bash"),)}),
     ],
 )
 def test_a_gap_in_the_telemetry_is_neither_clean_nor_violated(rule: str, session: dict[str, Any]) -> None:

@@ -126,6 +126,11 @@ def test_arguments_that_decide_nothing_need_not_be_recorded() -> None:
     assert _score("[{tool: find}, {tool: pay, arguments: '*EUR*'}]", [call("pay")]) == ("incomplete", 0.5)
 
 
+def test_a_skill_that_a_hidden_read_may_have_loaded_is_not_called_missing() -> None:
+    assert isinstance(_outcome("[{skill: pdf}]", [call("Bash")]), NotJudged)
+    assert isinstance(_outcome("[{skill: pdf}]", [call("Bash", {"command": "ls"})]), Score)
+
+
 def test_the_explanation_names_what_is_missing() -> None:
     outcome = _outcome("[{tool: find}, {tool: pay, arguments: '*EUR*'}, {skill: pdf}]", [FIND])
     assert isinstance(outcome, Score)

@@ -7,7 +7,7 @@ import pytest
 from extractors.skills import LoadedBy, LoadOutcome, SkillInvocation
 from judge.evaluators.skill_expected import SkillExpected
 from judge.verdict import NotApplicable, NotJudged, Outcome, Score
-from tests.judge.trajectories import case, load, trajectory
+from tests.judge.trajectories import call, case, load, trajectory
 
 REFUSED = load("pdf", LoadOutcome.REFUSED, refusal="Skill 'pdf' not found")
 UNANSWERED = load("pdf", LoadOutcome.UNANSWERED)
@@ -58,6 +58,31 @@ def test_what_the_telemetry_hides_is_not_judged(loads: list[SkillInvocation]) ->
     outcome = _outcome("pdf", *loads)
     assert isinstance(outcome, NotJudged)
     assert outcome.reason == "content_not_recorded"
+
+
+HIDDEN, SHOWN = call("Bash"), call("Bash", {"command": "ls"})
+
+
+@pytest.mark.parametrize(("expected", "loads"), [("pdf", []), ("pdf", [load("xls")]), ("none", [])])
+def test_that_no_skill_was_loaded_is_not_claimed_where_what_tools_read_was_not_recorded(
+    expected: str, loads: list[SkillInvocation]
+) -> None:
+    cases = [case(f"expected_skill: {expected}")]
+    hidden, shown = (
+        SkillExpected().plan(trajectory(tool, skill_invocations=tuple(loads)), cases)[0].outcome
+        for tool in (HIDDEN, SHOWN)
+    )
+    assert isinstance(hidden, NotJudged)
+    assert hidden.reason == "content_not_recorded"
+    assert isinstance(shown, Score)
+
+
+@pytest.mark.parametrize(("expected", "label"), [("pdf", "as_expected"), ("none", "unexpected_skill")])
+def test_a_skill_that_was_seen_counts_whatever_else_was_not_recorded(expected: str, label: str) -> None:
+    session = trajectory(HIDDEN, skill_invocations=(load("pdf"),))
+    (verdict,) = SkillExpected().plan(session, [case(f"expected_skill: {expected}")])
+    assert isinstance(verdict.outcome, Score)
+    assert verdict.outcome.label == label
 
 
 def test_each_case_gets_its_own_verdict_and_risk() -> None:
