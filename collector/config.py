@@ -52,7 +52,7 @@ class Receivers(Section):
 
     grpc: Listener = Listener(listen="127.0.0.1:4317")
     http: Listener = Listener(listen="127.0.0.1:4318")
-    max_request_bytes: int = Field(64 * 1024 * 1024, gt=0, description="per request, after inflation")
+    max_request_bytes: int = Field(64 * 1024 * 1024, gt=0, le=2**30, description="per request, after inflation")
     max_pending_bytes: int = Field(256 * 1024 * 1024, gt=0, description="accepted and not yet on disk")
     max_receiving: int = Field(
         16,
@@ -111,7 +111,7 @@ class Sessions(Section):
         20_000, gt=0, le=1_000_000_000, description="close a session that grows past this, and take no more of it"
     )
     max_bytes: int = Field(
-        256 * 1024 * 1024, gt=0, description="close a session that grows past this, and take no more of it"
+        256 * 1024 * 1024, gt=0, le=2**31, description="close a session that grows past this, and take no more of it"
     )
     max_open: int = Field(2_000_000, gt=0, description="refuse new telemetry above this many open sessions")
     without_id: Literal["trace", "drop"] = Field("trace", description="what to do with traces no id names")

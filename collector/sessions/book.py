@@ -19,7 +19,7 @@ from collector.sessions.claims import Claim as Claim  # noqa: PLC0414 - what the
 from collector.sessions.claims import Discarded as Discarded  # noqa: PLC0414
 from collector.sessions.claims import Holds
 from collector.sessions.hot import OUTSIDE, SAMPLED_OUT, HotTraces
-from collector.sessions.index import Ref, State
+from collector.sessions.index import Ref, State, seconds
 from collector.sessions.keys import Digest, Kind, Owner, kept
 from collector.sessions.links import TraceKey, parked_owner
 from collector.sessions.moving import Known, Straggler, copied
@@ -230,7 +230,7 @@ class SessionBook:
         if self.full(slot):
             return 0
         idle_ms, max_age_ms = self._times(slot)
-        due = min(index.last_ms[slot] + idle_ms, index.first_ms[slot] + max_age_ms)
+        due = min(index.last_ms[slot] + idle_ms, index.first_s[slot] * 1000 + max_age_ms)
         if index.ended[slot] or self._roots_ended(slot):
             due = min(due, index.last_ms[slot] + policy.settle_ms)
         return due
@@ -290,7 +290,7 @@ class SessionBook:
                 return "end_marker"
             if self._roots_ended(slot):
                 return "roots_ended"
-        return "max_age" if index.first_ms[slot] + self._times(slot)[1] <= now_ms else "idle"
+        return "max_age" if index.first_s[slot] * 1000 + self._times(slot)[1] <= now_ms else "idle"
 
     # -- closing ------------------------------------------------------------------------------------------------
 
@@ -448,7 +448,7 @@ class SessionBook:
     def _file_all(self, now_ms: int) -> None:
         index = self.index
         for slot in index.slots():
-            index.first_ms[slot] = min(index.first_ms[slot], now_ms)
+            index.first_s[slot] = min(index.first_s[slot], seconds(now_ms))
             index.last_ms[slot] = now_ms if index.state[slot] == State.OPEN else min(index.last_ms[slot], now_ms)
             self._file(slot, self._due_ms(slot))
 

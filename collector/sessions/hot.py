@@ -12,7 +12,7 @@ from collector.otlp.spelled import SPAN_ATTRIBUTE, TRACE_ID_FIRST, attribute
 from collector.sessions.keys import Naming
 
 SAMPLED_OUT = -1
-_MOST = 25_000  # traces in one generation; each takes some 550 bytes
+_MOST = 20_000  # traces in one generation; each takes some 550 bytes
 _MOST_BEFORE = 1
 """Of an item that names its session by a weaker attribute it must be shown that no stronger one is in it; each takes a
 look at all its bytes."""

@@ -42,6 +42,11 @@ class State(IntEnum):
 _OPEN, _CLOSED = int(State.OPEN), int(State.CLOSED)
 
 
+def seconds(ms: int) -> int:
+    """Rounded up: nothing is to be older than it is."""
+    return -(-ms // 1000)
+
+
 class SessionIndex:
     """Columns by slot. Times are milliseconds by the book's clock."""
 
@@ -57,10 +62,10 @@ class SessionIndex:
         self.generation = array("I")
         self.last_row = array("Q")
         self.first_row = array("Q")
-        self.first_ms = array("Q")
+        self.first_s = array("I")  # when it began, in whole seconds, rounded up
         self.last_ms = array("Q")  # when telemetry came last, or when it was closed
         self.items = array("I")
-        self.size = array("Q")
+        self.size = array("I")  # bytes: the configuration sees to it that they fit
         self.revision = array("H")
         self.link = array("I")  # for `TraceLinks`: the newest link of this session
         self.rules = array("H")  # for `IdleRules`
@@ -89,7 +94,7 @@ class SessionIndex:
         self._open[kind] += 1
         self.last_row[slot] = NO_ROW
         self.first_row[slot] = NOTHING_NEEDED
-        self.first_ms[slot] = self.last_ms[slot] = now_ms
+        self.first_s[slot], self.last_ms[slot] = seconds(now_ms), now_ms
         self.ended[slot] = self.items[slot] = self.size[slot] = 0
         self.revision[slot] = self.link[slot] = self.rules[slot] = 0
         return slot
@@ -97,10 +102,10 @@ class SessionIndex:
     def _grow(self) -> None:
         for small in (self.state, self.kind, self.ended, self.revision, self.rules):
             small.append(0)
-        for large in (self.generation, self.items, self.link, self.last_row, self.first_row, self.size):
+        for large in (self.generation, self.items, self.size, self.link, self.first_s):
             large.append(0)
-        self.first_ms.append(0)
-        self.last_ms.append(0)
+        for number in (self.last_row, self.first_row, self.last_ms):
+            number.append(0)
 
     def free(self, slot: int) -> None:
         del self._slots[self.digest(slot)]
@@ -118,7 +123,7 @@ class SessionIndex:
         if self.state[slot] == _OPEN:
             return False
         self.set_state(slot, _OPEN)
-        self.first_ms[slot] = now_ms
+        self.first_s[slot] = seconds(now_ms)
         return True
 
     def close(self, slot: int, revision: int, now_ms: int) -> None:

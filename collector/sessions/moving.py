@@ -54,7 +54,7 @@ def copied(known: Known, slot: int, chain: Sequence[tuple[RowKey, bytes]], first
         first_row + len(rows),
         first_row,
         index.digest(slot),
-        index.first_ms[slot],
+        index.first_s[slot] * 1000,
         index.kind[slot],
         RowType.MOVED,
         index.revision[slot],

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from collector.journal.rows import NO_ROW, RowKey, RowType, linked, split_closing, split_moved, split_names
-from collector.sessions.index import SessionIndex
+from collector.sessions.index import SessionIndex, State, seconds
 from collector.sessions.keys import Digest, Kind
 from collector.sessions.links import TraceKey, TraceLinks
 from collector.sessions.policy import IdleRules, Policy
 from collector.sessions.roots import Roots
 
-_TELEMETRY = int(RowType.TELEMETRY)
+_TELEMETRY, _OPEN = int(RowType.TELEMETRY), int(State.OPEN)
 _MOST_OUTSIDE = 50_000
 
 
@@ -62,7 +62,7 @@ def recover(rows: Iterable[tuple[RowKey, bytes]], policy: Policy) -> Recovered:
     """From the journal's rows in order; values are needed of the types in `rows.RECOVERED` only."""
     recovered = nothing_yet(policy)
     index = recovered.index
-    find, add, append, reopen, last_row = index.find, index.add, index.append, index.reopen, index.last_row
+    find, add, append, state, last_row = index.find, index.add, index.append, index.state, index.last_row
     for key, value in rows:
         row, before, digest, at_ms, kind, row_type, _, items, size = key
         if row_type != _TELEMETRY:
@@ -71,11 +71,11 @@ def recover(rows: Iterable[tuple[RowKey, bytes]], policy: Policy) -> Recovered:
         slot = find(digest)
         if slot is None:
             slot = add(digest, kind, at_ms)
-        else:
-            reopen(slot, at_ms)
-            if before == NO_ROW and last_row[slot] != NO_ROW:  # the beginning of a copy: nothing before it counts
-                index.items[slot] = index.size[slot] = 0
-                index.begins_at(slot, row)
+        elif state[slot] != _OPEN:
+            index.reopen(slot, at_ms)
+        if before == NO_ROW and last_row[slot] != NO_ROW:  # the beginning of a copy: nothing before it counts
+            index.items[slot] = index.size[slot] = 0
+            index.begins_at(slot, row)
         append(slot, row, items, size, at_ms)
     return recovered
 
@@ -124,7 +124,7 @@ def _done(recovered: Recovered, digest: Digest, revision: int) -> None:
 def _moved(index: SessionIndex, slot: int, key: RowKey, value: bytes) -> None:
     state, index.ended[slot], index.last_ms[slot] = split_moved(value)
     index.set_state(slot, state)
-    index.revision[slot], index.first_ms[slot] = key.flags, key.at_ms
+    index.revision[slot], index.first_s[slot] = key.flags, seconds(key.at_ms)
     index.begins_at(slot, key.before)
 
 

@@ -416,7 +416,7 @@ def _known(book: SessionBook) -> dict[bytes, tuple[object, ...]]:
             index.ended[slot],
             index.last_row[slot],
             index.first_row[slot],
-            index.first_ms[slot],
+            index.first_s[slot],
             index.items[slot],
             index.size[slot],
             index.revision[slot],
