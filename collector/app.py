@@ -7,9 +7,9 @@ import gc
 import os
 import signal
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import structlog
@@ -22,24 +22,26 @@ from collector.building import NO_JUDGE, Parts, build
 from collector.clock import Clock, SystemClock
 from collector.complaints import Complaints
 from collector.concluding import composites_for
-from collector.config import Config
-from collector.data_directory import lock
+from collector.data_directory import STORE_FILE, StillEnding, lock
 from collector.errors import StoreUnavailable
 from collector.http_serving import HttpServer
+from collector.in_force import InForce
 from collector.judge_building import redaction_of
-from collector.judging import Rules
+from collector.logs import set_up_logs
 from collector.metrics import Metrics
 from collector.otlp.grpc_server import GrpcReceiver
 from collector.otlp.http_server import http_app
-from collector.rules import load_scales
+from collector.reloading import Reloading
+from collector.rules import scales_of
+from collector.sampling import ceiling
+from collector.stopping import Stopping, leave
 from collector.store.sqlite import SqliteStore
 
 log = structlog.get_logger(__name__)
 
-STORE_FILE = "verdicts.sqlite3"
 _HEALTH_S = 1.0
 _PURGE_STEP, _PURGE_PAUSE_S, _PURGE_EVERY_S = 200, 0.5, 600.0
-_WORKERS = 2  # sessions read at once: they take turns at the interpreter lock, but wait for the store together
+_WAIT_FOR_LOCK_S, _LOOK_AT_LOCK_S = 10.0, 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +56,11 @@ class Addresses:
 class App:
     """`start`, then wait for `failed` or a signal, then `stop`."""
 
-    def __init__(self, config: Config, rules: Rules, clock: Clock | None = None) -> None:
-        self._config = config
-        self._rules = rules
+    def __init__(self, now: InForce, read: Callable[[], InForce] | None = None, clock: Clock | None = None) -> None:
+        """`read` reads the configuration again, when it is asked for."""
+        self._config = now.config
+        self._now = now
+        self._read = read
         self._clock = clock or SystemClock()
         self._metrics = Metrics(version("spanjudge"))
         self._tasks: list[asyncio.Task[None]] = []
@@ -72,16 +76,22 @@ class App:
         Raises OSError for an address that cannot be had, `data_directory.AlreadyRunning`, or `StoreUnavailable`.
         """
         directory = self._config.data_dir
-        self._lock = lock(directory)
+        self._lock = await _lock(directory)
         concluding = composites_for(self._config.composite.rules(), self._metrics.verdict)
         self._store = SqliteStore.open(directory / STORE_FILE, concluding=concluding)
-        self._parts = parts = build(self._config, self._rules, self._store, self._clock, self._metrics)
+        self._parts = parts = build(self._now, self._store, self._clock, self._metrics, lock=self._lock)
         self._recover(parts)
         self._run("watching the disk", parts.ingest.watch())
         self._run("tidying the journal", parts.tidying.run())
         self._run("closing sessions", parts.closing.run())
-        for _ in range(_WORKERS):
+        self._run("evaluating", parts.evaluators.run())
+        for _ in range(parts.judging.workers):
             self._run("judging sessions", parts.judging.run())
+        self._scales = scales_of(self._now.files)
+        self._reloading = Reloading(
+            self._now, self._read, parts.evaluators, self._take_effect, self._clock, self._metrics
+        )
+        self._run("reading the configuration again", self._reloading.run())
         if parts.asking is not None:
             self._run("asking the judge", parts.asking.run())
         if parts.batching is not None:
@@ -141,11 +151,10 @@ class App:
             http_address = await self._serve(app, receivers.http.listen, "receivers.http.listen")
         if self._config.admin.enabled:
             checks: dict[str, Check] = {"ingest": self._check_ingest, "store": self._check_store}
-            notices: dict[str, Check] = {"judge": self._check_judge}
+            notices: dict[str, Check] = {"evaluation": self._check_evaluation, "judge": self._check_judge}
             listen = self._config.admin.listen
-            scales = load_scales(self._config, "the configuration")
             redaction = redaction_of(self._config.judge)
-            api = Api(self._store, self._clock, scales, loopback=is_loopback(listen), redaction=redaction)
+            api = Api(self._store, self._clock, self._scales, loopback=is_loopback(listen), redaction=redaction)
             pages = {"/api/v1/sessions": "sessions as JSON; docs/api.md describes the rest of the API"}
             admin = admin_app(
                 self._metrics, checks, refresh=self._refresh, notices=notices, routes=api.routes(), pages=pages
@@ -160,42 +169,63 @@ class App:
         self._servers.append((server, task))
         return address
 
-    async def stop(self, deadline_s: float) -> None:
-        """Take nothing new, finish what was taken, keep the rest for the next start; within the deadline."""
-        parts = self._parts
-        loop = asyncio.get_running_loop()
-        ends = loop.time() + deadline_s
-        log.info("stopping", within_seconds=deadline_s, to_judge=parts.judging.waiting)
+    def reload(self) -> None:
+        """Soon, read the configuration again."""
+        self._reloading.ask()
+
+    def _take_effect(self, now: InForce) -> None:
+        """What the evaluators judge by already."""
+        config = now.config
+        self._store.conclude_by(composites_for(config.composite.rules(), self._metrics.verdict))
+        book = self._parts.book
+        book.policy = replace(book.policy, rate=ceiling(config.sampling.sampling()))
+        self._parts.baseline_watch.look_back(config.gates.live_hours)
+        self._scales.clear()  # the API has this very mapping
+        self._scales.update(scales_of(now.files))
+        set_up_logs(config.log, redaction_of(config.judge))
+
+    async def stop(self, stopping: Stopping) -> None:
+        """Take nothing new, finish what was taken, keep the rest for the next start. Each step has its share of the
+        time, whatever hangs; what was not done is in `stopping.left`."""
+        parts, step = self._parts, stopping.step
+        log.info("stopping", within_seconds=round(stopping.left_s(), 1), to_judge=parts.judging.waiting)
         parts.ingest.stop_taking()
         if self._grpc is not None:
-            await self._grpc.stop(min(5.0, deadline_s / 4))
+            await step("requests", self._grpc.stop(min(5.0, stopping.left_s(0.2))), until=0.25)
         for server, _ in self._servers:
             server.stop()
-        with suppress(TimeoutError):  # what is left is judged after the next start
-            await asyncio.wait_for(parts.judging.drained(), deadline_s / 2)
-        await self._stop_export(parts, within_s=max(0.0, ends - loop.time() - deadline_s / 10))
+        await step("evaluating closed sessions", parts.judging.drained(), until=0.5)
+        await step("ending evaluation processes", parts.evaluators.stop(stopping.left_s(0.55)), until=0.6)
+        await step("exporting", self._stop_export(parts, stopping), until=0.8)
+        await step("ending tasks", self._end_tasks(), until=0.85)
+        if parts.exporter is not None:
+            await step("closing the exporter", parts.exporter.close(), until=0.88)
+        if parts.judge is not None:
+            await step("closing the judge", parts.judge.aclose(), until=0.9)
+        await step("closing the journal", parts.journal.stop(stopping.left_s(0.95)), until=0.95)
+        await step("closing the store", self._store.close(), until=1.0)
+        os.close(self._lock)
+        open_sessions, to_judge = parts.book.open_sessions(), parts.judging.waiting
+        if stopping.left:
+            log.warning("stopped", open_sessions=open_sessions, to_judge=to_judge, left_for_next_start=stopping.left)
+        else:
+            log.info("stopped", open_sessions=open_sessions, to_judge=to_judge)
+
+    async def _end_tasks(self) -> None:
         for task in self._tasks:
             task.cancel()
-        tasks = [*self._tasks, *(task for _, task in self._servers)]
-        await asyncio.wait(tasks, timeout=max(1.0, ends - loop.time()))
-        if parts.exporter is not None:
-            await parts.exporter.close()
-        if parts.judge is not None:
-            await parts.judge.aclose()
-        await parts.journal.stop()
-        await self._store.close()
-        os.close(self._lock)
-        log.info("stopped", open_sessions=parts.book.open_sessions(), to_judge=parts.judging.waiting)
+        await asyncio.wait([*self._tasks, *(task for _, task in self._servers)])
 
-    async def _stop_export(self, parts: Parts, within_s: float) -> None:
+    async def _stop_export(self, parts: Parts, stopping: Stopping) -> None:
         self._stop_exporting.set()
         if parts.exporting is None or self._exporting_task is None:
             return
-        await asyncio.wait([self._exporting_task], timeout=within_s / 2)
+        await asyncio.wait([self._exporting_task], timeout=stopping.left_s(0.7))
         if not self._exporting_task.done():
+            log.warning("export_cut_short", exporter=parts.exporting.name)
             return
         try:
-            left = await parts.exporting.drain(self._clock.now_ns() + int(within_s / 2 * 1e9))
+            left = await parts.exporting.drain(self._clock.now_ns() + int(stopping.left_s(0.75) * 1e9))
         except StoreUnavailable as error:
             log.warning("store_unavailable", error=str(error))
         else:
@@ -243,6 +273,9 @@ class App:
     async def _check_store(self) -> str | None:
         return await self._store.problem()
 
+    async def _check_evaluation(self) -> str | None:
+        return self._parts.evaluators.problem()
+
     async def _check_judge(self) -> str | None:
         if self._parts.asking is None:
             return f"{NO_JUDGE.reason}: {NO_JUDGE.detail}"
@@ -254,24 +287,60 @@ class App:
         metrics.sessions_open(parts.book.open_sessions(), parts.book.open_traces())
         metrics.journal_bytes(parts.journal.size())
         metrics.clock_stepped(self._clock.stepped_ns() / 1e9)
+        metrics.evaluation_waiting(parts.judging.waiting, parts.judging.oldest_s())
         metrics.questions_pending(await self._store.pending_questions())
         if parts.exporter is not None:
             metrics.export_pending(parts.exporter.name, await self._store.outbox_size(parts.exporter.name))
 
 
-async def serve(config: Config, rules: Rules, on_started: Callable[[Addresses], None]) -> None:
-    """Run until SIGTERM or SIGINT, or until a part fails (which raises what it failed with)."""
+async def serve(
+    now: InForce,
+    on_started: Callable[[Addresses], None],
+    read: Callable[[], InForce] | None = None,
+    leaving: Callable[[int], None] = leave,
+) -> None:
+    """Run until SIGTERM or SIGINT, or until a part fails (which raises what it failed with); SIGHUP has the
+    configuration read again. `leaving` ends the process where something hangs at the end of the time for stopping."""
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
+    app = App(now, read)
+    asked_to_stop = (signal.SIGTERM, signal.SIGINT)
+    for number in asked_to_stop:
         loop.add_signal_handler(number, stopped.set)
-    app = App(config, rules)
+    reload_asked = asyncio.Event()
+    loop.add_signal_handler(signal.SIGHUP, reload_asked.set)
     on_started(await app.start())
+    loop.add_signal_handler(signal.SIGHUP, app.reload)
+    if reload_asked.is_set():
+        app.reload()
     stop = asyncio.create_task(stopped.wait())
     await asyncio.wait((stop, app.failed), return_when=asyncio.FIRST_COMPLETED)
     stop.cancel()
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in asked_to_stop:
         loop.remove_signal_handler(number)  # a second signal ends the process at once
-    await app.stop(config.shutdown_seconds)
+    loop.add_signal_handler(signal.SIGHUP, _too_late_to_reload)
+    code = 1 if app.failed.done() else 0
+    stopping = Stopping(now.config.shutdown_seconds)
+    stopping.watch(leaving, code)
+    await app.stop(stopping)
+    if stopping.left:
+        leaving(code)  # threads that hang would be waited for
     if app.failed.done():
         app.failed.result()
+
+
+def _too_late_to_reload() -> None:
+    log.warning("config_not_reloaded", problem="stopping")
+
+
+async def _lock(directory: Path) -> int:
+    """Hold the data directory; waits a moment for what an earlier process started and the kernel is about to end."""
+    loop = asyncio.get_running_loop()
+    ends = loop.time() + _WAIT_FOR_LOCK_S
+    while True:
+        try:
+            return lock(directory)
+        except StillEnding:
+            if loop.time() > ends:
+                raise
+        await asyncio.sleep(_LOOK_AT_LOCK_S)

@@ -34,6 +34,10 @@ class BaselineWatch:
         self._last = 0
         self._counts: dict[_Hourly, Count] = {}
 
+    def look_back(self, hours: int) -> None:
+        """From the next look on."""
+        self._hours = hours
+
     async def run(self) -> None:
         while True:
             try:

@@ -12,14 +12,17 @@ from collector.calibrating import Calibrating
 from collector.clock import Clock
 from collector.closing import Closing
 from collector.config import Config
+from collector.data_directory import JOURNAL_DIRECTORY
+from collector.evaluation.evaluators import Apart, Evaluators, Here
 from collector.exporters.otlp import OtlpExporter
 from collector.exporting import Backoff, Exporting
+from collector.in_force import InForce
 from collector.ingest import Ingest, Limits
 from collector.journal.journal import Journal, JournalSettings
 from collector.judge_building import build_asking, build_judge, build_without_judge, redaction_of
 from collector.judge_queue.batching import Batching, LettingGo
 from collector.judge_queue.expiring import WithoutJudge
-from collector.judging import Judging, Rules
+from collector.judging import Judging
 from collector.metrics import Metrics
 from collector.rules import session_names
 from collector.sampling import ceiling
@@ -33,7 +36,6 @@ from judge.verdict import NotJudged
 if TYPE_CHECKING:  # a large library, imported where there is a judge to ask
     from judge.clients.anthropic import AnthropicJudge
 
-JOURNAL_DIRECTORY = "journal"
 NO_JUDGE = NotJudged(
     "no_judge_configured", "set ANTHROPIC_API_KEY, or judge.api_key in the configuration, to have this judged"
 )
@@ -48,6 +50,7 @@ class Parts:
     journal: Journal
     ingest: Ingest
     closing: Closing
+    evaluators: Evaluators
     judging: Judging
     judge: AnthropicJudge | None
     asking: Asking | None
@@ -60,8 +63,10 @@ class Parts:
     tidying: Tidying
 
 
-def build(config: Config, rules: Rules, store: Store, clock: Clock, metrics: Metrics) -> Parts:
-    """Everything between the receivers and the exporters. Opens the journal: raises `StoreUnavailable`."""
+def build(now: InForce, store: Store, clock: Clock, metrics: Metrics, *, lock: int) -> Parts:
+    """Everything between the receivers and the exporters. `lock` is the descriptor that holds the data directory.
+    Opens the journal: raises `StoreUnavailable`."""
+    config = now.config
 
     def now_ms() -> int:
         return clock.steady_ns() // 1_000_000
@@ -90,15 +95,28 @@ def build(config: Config, rules: Rules, store: Store, clock: Clock, metrics: Met
         if asking is not None:
             asking.poke()
 
+    problem = None if judge else NO_JUDGE
+    evaluators: Evaluators
+    if config.evaluation.processes:
+        evaluators = Apart(
+            now,
+            metrics,
+            exporters=exporters,
+            judge_problem=problem,
+            inherited=(lock,),
+            on_death=journal.clear_readers,
+        )
+    else:
+        evaluators = Here(now, store, journal, clock, exporters=exporters, judge_problem=problem)
     judging = Judging(
         book,
         journal,
         store,
-        rules,
+        evaluators,
         clock,
         metrics,
-        exporters=exporters,
-        judge_problem=None if judge else NO_JUDGE,
+        workers=evaluators.workers,
+        max_waiting=config.evaluation.max_waiting,
         on_finished=on_finished,
     )
     limits = Limits(
@@ -115,6 +133,7 @@ def build(config: Config, rules: Rules, store: Store, clock: Clock, metrics: Met
         journal,
         ingest,
         closing,
+        evaluators,
         judging,
         judge,
         asking,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 import structlog
 
@@ -12,6 +13,7 @@ from collector.journal.journal import Journal
 from collector.judging import Judging
 from collector.metrics import Metrics
 from collector.sessions.book import Claim, Discarded, SessionBook
+from collector.sessions.index import Ref
 
 log = structlog.get_logger(__name__)
 
@@ -33,23 +35,26 @@ class Closing:
             await asyncio.sleep(TICK_S)
 
     async def tick(self) -> None:
-        """Close everything whose time has come. A claim is handed on only once its closing is on disk."""
-        if self._journal.failure is not None:
-            return
+        """Close everything whose time has come, as far as there is room for it to be judged: the rest stays open, and
+        on disk. A claim is handed on only once its closing is on disk."""
         now_ms, wall_ms = self._clock.steady_ns() // 1_000_000, self._clock.now_ns() // 1_000_000
-        due = self._book.due(now_ms)
-        for start in range(0, max(len(due), 1), _MOST_AT_ONCE):
-            part = due[start : start + _MOST_AT_ONCE]
-            closings = [self._book.close(ref, reason, now_ms, wall_ms) for ref, reason in part]
-            claims = [closing for closing in closings if isinstance(closing, Claim)]
-            rows, size = self._book.take_rows()
-            if rows:
-                try:
-                    await self._journal.append(rows, size)
-                except StoreUnavailable as error:
-                    log.warning("journal_failed_at_closing", error=str(error))
-                    return  # the book is read from the journal again; what was to close comes up once more
-            for closing in closings:
-                if isinstance(closing, Discarded):
-                    self._metrics.session_discarded(closing.reason)
-            self._judging.add(claims)
+        while self._journal.failure is None and (most := min(self._judging.room, _MOST_AT_ONCE)):
+            due = self._book.due(now_ms, most)
+            if not await self._close(due, now_ms, wall_ms) or len(due) < most:
+                return
+
+    async def _close(self, due: Sequence[tuple[Ref, str]], now_ms: int, wall_ms: int) -> bool:
+        """False when the journal has failed."""
+        closings = [self._book.close(ref, reason, now_ms, wall_ms) for ref, reason in due]
+        rows, size = self._book.take_rows()
+        if rows:
+            try:
+                await self._journal.append(rows, size)
+            except StoreUnavailable as error:
+                log.warning("journal_failed_at_closing", error=str(error))
+                return False  # the book is read from the journal again; what was to close comes up once more
+        for closing in closings:
+            if isinstance(closing, Discarded):
+                self._metrics.session_discarded(closing.reason)
+        self._judging.add([closing for closing in closings if isinstance(closing, Claim)])
+        return True

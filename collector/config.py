@@ -137,6 +137,20 @@ class Sessions(Section):
         return self
 
 
+class Evaluation(Section):
+    """Where closed sessions are read and judged by code."""
+
+    processes: int = Field(
+        1, ge=0, le=64, description="processes for it, so that ingest never waits; 0: within the one process"
+    )
+    timeout_seconds: Seconds = Field(
+        120, description="a process busy with one session this long is ended; after two the session is unreadable"
+    )
+    max_waiting: int = Field(
+        2_000, gt=0, description="above this many closed sessions waiting, the others stay open until there is room"
+    )
+
+
 class Journal(Section):
     """Where telemetry waits, durably, until its session is judged."""
 
@@ -223,6 +237,7 @@ class Config(Section):
     sessions: Sessions = Sessions()
     sampling: SamplingSettings = SamplingSettings()
     journal: Journal = Journal()
+    evaluation: Evaluation = Evaluation()
     suites: tuple[str, ...] = Field((), description="files of expectations; globs are allowed")
     rubrics: tuple[str, ...] = Field((), description="files with criteria of your own; globs are allowed")
     evaluators: dict[str, EvaluatorSettings] = Field(default_factory=dict)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from collector.judging import Rules
+from collector.reading import Rules
 from collector.store.store import ClosedSession
 from extractors.registry import UNRECOGNISED
 from extractors.trajectory import Trajectory

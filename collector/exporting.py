@@ -111,6 +111,11 @@ class Exporting:
         self._settled: list[str] = []
         """delivered or refused, and not yet taken out of the outbox"""
 
+    @property
+    def name(self) -> str:
+        """Of the exporter."""
+        return self._exporter.name
+
     def poke(self) -> None:
         """Something was queued: look at once. Does not cut short the wait after a failure."""
         self._poked.set()

@@ -1,4 +1,4 @@
-"""Claim a closed session, have it read, keep what code decided with the questions that are open.
+"""Hand out closed sessions to be evaluated, count what came of it, and mark their closings as done.
 
 Everything from here can be done again after a crash and yields the same ids, so a closing is marked as done in the
 journal only after its verdicts are in the store.
@@ -7,206 +7,217 @@ journal only after its verdicts are in the store.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import structlog
 
 from collector.clock import Clock
 from collector.errors import StoreUnavailable
+from collector.evaluation.evaluation import dead_letter
+from collector.evaluation.tally import count
+from collector.evaluation.task import Evaluating, EvaluationLost, Report, Task
 from collector.journal.journal import Journal
 from collector.metrics import Metrics
-from collector.reading import Reader, Reading
-from collector.reading import Rules as Rules  # noqa: PLC0414 - whoever starts the judging looks for it here
-from collector.sampling import SampledOut
+from collector.reading import Rules as Rules  # noqa: PLC0414 - where many look for it
 from collector.sessions.book import Claim, SessionBook
-from collector.sessions.keys import Kind
-from collector.store.store import ClosedSession, Store
-from extractors.registry import UNRECOGNISED
-from extractors.trajectory import Trajectory
-from judge.verdict import NotJudged, SessionRef
+from collector.sessions.keys import Digest
+from collector.store.store import Store
+from judge.verdict import SessionRef
 
 log = structlog.get_logger(__name__)
 
+GROUP = 64
+"""Most closings handed out together: enough to share a transaction, few enough that none waits long for the others."""
+_MOST_LOSSES = 2
+_CAUSES = {"died": "died", "timeout": "was busy with it for evaluation.timeout_seconds", "stopped": "stopped"}
 _MS = 1_000_000
 
 
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """A closing that is to be evaluated. `losses` is how many processes ended at it; `alone` when it is to be handed
+    out by itself, so that it is known whose doing the next end is."""
+
+    task: Task
+    losses: int = 0
+    alone: bool = False
+
+
 class Judging:
-    """Takes claims from its queue, a few at a time. `judge_problem` is None when there is a judge to ask, else the
-    `NotJudged` reason that questions get at once; `exporters` are the names of those that verdicts are queued for;
-    `retry_s` is how long to wait for a store that is away."""
+    """`run` as many workers as groups are to be out at once. `max_waiting` is how many closings may wait before no
+    more sessions are closed; `retry_s` is how long to wait for a store that is away."""
 
     def __init__(
         self,
         book: SessionBook,
         journal: Journal,
         store: Store,
-        rules: Rules,
+        evaluating: Evaluating,
         clock: Clock,
         metrics: Metrics,
         *,
-        exporters: Sequence[str],
-        judge_problem: NotJudged | None,
+        workers: int,
+        max_waiting: int,
         on_finished: Callable[[], None],
         retry_s: float = 5.0,
     ) -> None:
         self._book = book
         self._journal = journal
         self._store = store
-        self._reader = Reader(journal, clock, judge_problem)
-        self.rules = rules
+        self._evaluating = evaluating
         self._clock = clock
         self._metrics = metrics
-        self._exporters = exporters
+        self.workers = workers
+        self._max_waiting = max_waiting
         self._on_finished = on_finished
         self._retry_s = retry_s
-        self._claims: asyncio.Queue[Claim] = asyncio.Queue()
-        self._unfinished = 0
+        self._queue: deque[_Waiting] = deque()
+        self._later: dict[Digest, deque[Claim]] = {}
+        """by session that has a closing in the queue or out, those to come after it: revisions are kept in order"""
+        self._since_ns: dict[tuple[Digest, int], int] = {}
+        """since when each closing has been here, in steady time, oldest first"""
+        self._there = asyncio.Event()
+        self._done = asyncio.Event()
+        self._done.set()
 
     def add(self, claims: Sequence[Claim]) -> None:
-        self._unfinished += len(claims)
+        """Those that are here already, as after the journal was read again, are not added twice."""
+        now_ns = self._clock.steady_ns()
         for claim in claims:
-            self._claims.put_nowait(claim)
+            if _key(claim) in self._since_ns:
+                continue
+            self._since_ns[_key(claim)] = now_ns
+            if claim.digest in self._later:
+                self._later[claim.digest].append(claim)
+            else:
+                self._later[claim.digest] = deque()
+                self._queue.append(_Waiting(Task(claim)))
+        if self._queue:
+            self._there.set()
+        if self._since_ns:
+            self._done.clear()
 
     @property
     def waiting(self) -> int:
         """Closings not yet finished."""
-        return self._unfinished
+        return len(self._since_ns)
+
+    @property
+    def room(self) -> int:
+        """How many closings may be added now."""
+        return max(0, self._max_waiting - self.waiting)
+
+    def oldest_s(self) -> float:
+        """How long the oldest has been here; 0 when none is."""
+        since_ns = next(iter(self._since_ns.values()), None)
+        return 0.0 if since_ns is None else (self._clock.steady_ns() - since_ns) / 1e9
 
     async def drained(self) -> None:
         """Wait until nothing is waiting."""
-        await self._claims.join()
+        await self._done.wait()
 
     async def run(self) -> None:
-        """One worker; start as many as sessions may be worked on at once."""
+        """One worker; start as many as groups are to be out at once."""
         while True:
-            claim = await self._claims.get()
-            await self._finish(claim)
-            self._unfinished -= 1
-            self._claims.task_done()
+            group = await self._next()
+            try:
+                await self._finish(group, await self._evaluating.evaluate([one.task for one in group]))
+            except EvaluationLost as lost:
+                await self._try_again(group, lost)
 
-    async def _finish(self, claim: Claim) -> None:
-        """Until it is done: a store that is away comes back, and the session stays in the journal till then."""
+    async def _next(self) -> list[_Waiting]:
+        """What waits, shared among the workers; or the one that is to be alone."""
+        while not self._queue:
+            self._there.clear()
+            await self._there.wait()
+        if self._queue[0].alone:
+            return [self._queue.popleft()]
+        most = min(GROUP, -(-len(self._queue) // self.workers))
+        group: list[_Waiting] = []
+        while self._queue and len(group) < most and not self._queue[0].alone:
+            group.append(self._queue.popleft())
+        return group
+
+    async def _finish(self, group: Sequence[_Waiting], report: Report) -> None:
+        count(report.tally, self._metrics)
+        now_ns = self._clock.now_ns()
+        finished = [one for one, status in zip(group, report.statuses, strict=True) if status != "unfinished"]
+        for one, status in zip(group, report.statuses, strict=True):
+            if status == "kept":
+                self._metrics.verdict_lag((now_ns - one.task.claim.closed_ms * _MS) / 1e9)
+        if finished:
+            self._on_finished()
+            await self._mark_done([one.task.claim for one in finished])
+        if len(finished) < len(group):
+            log.warning("store_unavailable", error=report.problem, sessions=len(group) - len(finished))
+            await asyncio.sleep(self._retry_s)
+            self._put_back(one for one in group if one not in finished)
+
+    async def _try_again(self, group: Sequence[_Waiting], lost: EvaluationLost) -> None:
+        """After the end of the process that had the group. Without a culprit each is tried alone, so that the next
+        end is known to be of its doing; a process that ends at the same closing again and again must not."""
+        self._metrics.evaluation_retried(len(group))
+        if lost.culprit is None:
+            self._put_back(replace(one, alone=True) for one in group)
+            return
+        culprit = group[lost.culprit]
+        culprit = replace(culprit, losses=culprit.losses + 1, alone=True)
+        self._put_back(one for at, one in enumerate(group) if at != lost.culprit)
+        if culprit.losses < _MOST_LOSSES:
+            self._put_back([culprit])
+        else:
+            await self._give_up(culprit.task.claim, lost)
+
+    def _put_back(self, group: Iterable[_Waiting]) -> None:
+        """To the front: they have waited longest."""
+        again = [replace(one, task=replace(one.task, handed_before=True)) for one in group]
+        self._queue.extendleft(reversed(again))
+        if self._queue:
+            self._there.set()
+
+    async def _give_up(self, claim: Claim, lost: EvaluationLost) -> None:
+        """Keep a dead letter: the session is listed, and has no verdicts."""
+        digest = claim.digest.hex()
+        log.error("session_unreadable", digest=digest, revision=claim.revision, reason=lost.cause)
+        why = f"{_MOST_LOSSES} evaluation processes ended at it, the last one because it {_CAUSES[lost.cause]}"
+        letter = dead_letter(claim, SessionRef(f"unreadable:{digest}", claim.revision), why)
         while True:
             try:
-                await self._judge(claim)
+                if await self._store.finish(letter, (), (), ()):
+                    self._metrics.session_closed("unreadable")
                 break
             except StoreUnavailable as error:
                 log.warning("store_unavailable", error=str(error))
                 await asyncio.sleep(self._retry_s)
-        await self._mark_done(claim)
+        await self._mark_done([claim])
 
-    async def _judge(self, claim: Claim) -> None:
-        """Read and keep; one session with which that cannot be done must not stop the ones behind it."""
-        reading = await asyncio.to_thread(self._reader.attempt, claim, self.rules)
-        match reading:
-            case StoreUnavailable():
-                raise reading
-            case Exception():
-                await self._keep_dead_letter(
-                    claim, SessionRef(f"unreadable:{claim.digest.hex()}", claim.revision), reading
-                )
-            case Reading():
-                try:
-                    await self._keep(claim, reading)
-                except StoreUnavailable:
-                    raise
-                except Exception as error:  # noqa: BLE001 - told there
-                    await self._keep_dead_letter(claim, reading.ref, error)
+    async def _mark_done(self, claims: Sequence[Claim]) -> None:
+        """In the journal; a closing that is not marked there is read again, and found finished in the store."""
+        try:
+            if self._journal.failure is None:
+                now_ms = self._clock.steady_ns() // _MS
+                for claim in claims:
+                    self._book.finished(claim.digest, claim.revision, now_ms)
+                rows, size = self._book.take_rows()
+                if rows:
+                    await self._journal.append(rows, size)
+        except StoreUnavailable as error:
+            log.warning("journal_failed_at_done", error=str(error))
+        for claim in claims:
+            self._forget(claim)
+        if not self._since_ns:
+            self._done.set()
 
-    async def _keep_dead_letter(self, claim: Claim, ref: SessionRef, error: Exception) -> None:
-        """The session is listed, with what went wrong, and has no verdicts."""
-        log.error("session_unreadable", digest=claim.digest.hex(), revision=claim.revision, exc_info=error)
-        note = f"the session could not be read: {type(error).__name__}: {error}"[:2000]
-        closed = ClosedSession(
-            ref, claim.closed_ms * _MS, claim.reason, claim.inclusion_probability, None, 0, 0, note, judged=False
-        )
-        if await self._store.finish(closed, (), (), ()):
-            self._metrics.session_closed("unreadable")
-
-    async def _mark_done(self, claim: Claim) -> None:
-        if self._journal.failure is not None:
-            return  # the closing is read from the journal again, and found finished in the store
-        self._book.finished(claim.digest, claim.revision, self._clock.steady_ns() // _MS)
-        rows, size = self._book.take_rows()
-        if rows:
-            try:
-                await self._journal.append(rows, size)
-            except StoreUnavailable as error:
-                log.warning("journal_failed_at_done", error=str(error))
-
-    async def _keep(self, claim: Claim, reading: Reading) -> None:
-        if claim.kind == Kind.TRACE and nothing_happened(reading.trajectory):
-            # Other software that shares the pipeline, or a harness's housekeeping: nobody would look for it here.
-            if reading.trajectory.harness == UNRECOGNISED:
-                self._metrics.unrecognised(reading.trajectory.scopes)
-            self._metrics.session_discarded("nothing_happened")
-            return
-        sampled = reading.sampled
-        if isinstance(sampled, SampledOut):
-            self._metrics.session_discarded("sampled_out")
-            return
-        session, closed_ns = reading.session, claim.closed_ms * _MS
-        closed = ClosedSession(
-            reading.ref,
-            closed_ns,
-            claim.reason,
-            sampled.probability,
-            reading.trajectory,
-            len(session.spans),
-            len(session.records),
-            note="; ".join((*sampled.notes, *reading.trajectory.notes))[:2000],
-        )
-        earlier = await self._store.closings(session.session_id, session.tenant)
-        if any(closing.closed_ns == closed_ns for closing in earlier):
-            return  # this very closing, kept before a crash
-        # The book forgets a session after its late window, the store does not: a revision that was there before is
-        # counted anew, by a book that knows nothing of it, for what came too late.
-        if any(closing.revision >= claim.revision for closing in earlier):
-            await self._keep_late(closed, max(closing.revision for closing in earlier))
-            return
-        await self._supersede(closed, reading.absorbed)
-        if await self._store.finish(closed, reading.verdicts, reading.questions, self._exporters):
-            self._count(claim, reading)
-        self._on_finished()
-
-    async def _supersede(self, closed: ClosedSession, traces: Sequence[SessionRef]) -> None:
-        """What was judged of a trace alone is superseded by a closing without verdicts that says where it belongs."""
-        for ref in traces:
-            if await self._store.closings(ref.session_id, ref.tenant):
-                note = f"named since: what it has is judged as part of session {closed.ref.session_id}"
-                moved = replace(closed, ref=ref, trajectory=None, spans=0, records=0, note=note)
-                await self._store.finish(moved, (), (), ())
-
-    async def _keep_late(self, closed: ClosedSession, latest: int) -> None:
-        note = "telemetry after the late window of an earlier revision: kept, not judged"
-        late = replace(closed, ref=replace(closed.ref, revision=latest + 1), judged=False, note=note)
-        if await self._store.finish(late, (), (), ()):
-            self._metrics.session_closed("late")
-            self._metrics.late("traces", closed.spans)
-            self._metrics.late("logs", closed.records)
-
-    def _count(self, claim: Claim, reading: Reading) -> None:
-        metrics, session = self._metrics, reading.session
-        metrics.session_closed(claim.reason)
-        metrics.undecodable("traces", session.lost_spans)
-        metrics.undecodable("logs", session.lost_records)
-        if reading.trajectory.harness == UNRECOGNISED:
-            metrics.unrecognised(reading.trajectory.scopes)
-        for judged in reading.verdicts:
-            metrics.verdict(judged)
-        metrics.verdict_lag((self._clock.now_ns() - claim.closed_ms * _MS) / 1e9)
-        for evaluator, error in reading.defects:
-            log.error("evaluator_failed", evaluator=evaluator, session=session.session_id, exc_info=error)
+    def _forget(self, claim: Claim) -> None:
+        del self._since_ns[_key(claim)]
+        if later := self._later[claim.digest]:
+            self._queue.append(_Waiting(Task(later.popleft())))
+            self._there.set()
+        else:
+            del self._later[claim.digest]
 
 
-def nothing_happened(trajectory: Trajectory) -> bool:
-    """Did no person ask, no model answer, and no agent load a skill or fail? Tool calls alone are no agent's work to
-    judge: servers of tools report the calls they get, each in a trace of its own that names no session."""
-    return not (
-        trajectory.prompts
-        or trajectory.steps
-        or trajectory.skill_invocations
-        or trajectory.failures
-        or trajectory.answer
-    )
+def _key(claim: Claim) -> tuple[Digest, int]:
+    return claim.digest, claim.revision

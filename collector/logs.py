@@ -13,7 +13,7 @@ from judge.redaction import NOTHING, Redaction
 
 def set_up_logs(settings: Log, redaction: Redaction = NOTHING) -> None:
     """JSON lines, or readable lines, from `level` up. Also for the libraries that use `logging`. `redaction` is for
-    what errors say: the words of a library may repeat what it choked on."""
+    what errors say: the words of a library may repeat what it choked on. May be called again with other settings."""
     level = getattr(logging, settings.level.upper())
     shared: list[structlog.types.Processor] = [
         structlog.contextvars.merge_contextvars,
@@ -35,13 +35,14 @@ def set_up_logs(settings: Log, redaction: Redaction = NOTHING) -> None:
     )
     structlog.configure(
         processors=[
+            structlog.stdlib.filter_by_level,  # asks `logging`, so that loggers in use follow a change
             *shared,
             structlog.processors.format_exc_info,
             mask,
             structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
         ],
         logger_factory=structlog.stdlib.LoggerFactory(),
-        wrapper_class=structlog.make_filtering_bound_logger(level),
+        wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=True,
     )
     handler = logging.StreamHandler(sys.stderr)

@@ -36,6 +36,8 @@ Signal: TypeAlias = Literal["traces", "logs"]
 Transport: TypeAlias = Literal["grpc", "http"]
 DropReason: TypeAlias = Literal["sampled_out", "refused", "malformed", "own", "no_session", "session_full"]
 RequestOutcome: TypeAlias = Literal["ok", "partial", "refused", "malformed", "too_large", "abandoned", "error"]
+RestartReason: TypeAlias = Literal["died", "timeout", "not_started"]
+ReloadOutcome: TypeAlias = Literal["success", "failure"]
 CloseReason: TypeAlias = Literal["end_marker", "roots_ended", "idle", "max_age", "max_size"]
 
 SCORES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
@@ -66,6 +68,7 @@ class Metrics:
         self._rate_series = BoundedSeries(self._overflowed)
         self._declare_ingest()
         self._declare_sessions()
+        self._declare_evaluation()
         self._declare_verdicts()
         self._declare_judge()
         self._declare_export()
@@ -131,6 +134,27 @@ class Metrics:
         """Sessions in which no extractor understood anything, counted under each scope that sent them."""
         for scope in sorted({self._labels.bound("scope", scope) for scope in scopes or ("",)}):
             self._unrecognised.labels(scope).inc(count)
+
+    # Evaluation
+
+    def evaluation_waiting(self, sessions: int, oldest_s: float) -> None:
+        self._evaluation_waiting.set(sessions)
+        self._evaluation_oldest.set(_finite(oldest_s))
+
+    def evaluation_restarted(self, reason: RestartReason) -> None:
+        """An evaluation process ended, or did not start, and another one takes its place."""
+        self._evaluation_restarts.labels(reason).inc()
+
+    def evaluation_retried(self, sessions: int) -> None:
+        self._evaluation_retries.inc(sessions)
+
+    def config_read(self, now_ns: int) -> None:
+        """The configuration that is in force from now on was read."""
+        self._reload_success.set(now_ns / 1e9)
+
+    def config_reloaded(self, outcome: ReloadOutcome) -> None:
+        """The configuration was to be read again."""
+        self._reloads.labels(outcome).inc()
 
     # Verdicts
 
@@ -263,6 +287,29 @@ class Metrics:
             "unrecognised_total", "Sessions in which no extractor understood anything, by scope that sent them", "scope"
         )
 
+    def _declare_evaluation(self) -> None:
+        self._evaluation_waiting = self._gauge(
+            "evaluation_waiting", "Sessions closed and not evaluated yet; above evaluation.max_waiting none is closed"
+        )
+        self._evaluation_oldest = self._gauge(
+            "evaluation_oldest_seconds", "How long the oldest of them has waited since it closed; 0 when none waits"
+        )
+        self._evaluation_restarts = self._counter(
+            "evaluation_restarts_total",
+            "Evaluation processes that had to be started again: died, timeout (evaluation.timeout_seconds), "
+            "not_started",
+            "reason",
+        )
+        self._evaluation_retries = self._counter(
+            "evaluation_retries_total", "Sessions evaluated again because the process that had them ended"
+        )
+        self._reloads = self._counter(
+            "config_reloads_total", "Times the configuration was read again (SIGHUP): success, failure", "outcome"
+        )
+        self._reload_success = self._gauge(
+            "config_last_reload_success_timestamp_seconds", "When the configuration in force was read, Unix time"
+        )
+
     def _declare_verdicts(self) -> None:
         subject = ("service", "evaluator", "skill")
         self._verdicts = self._counter(
@@ -336,6 +383,10 @@ class Metrics:
             self._undecodable.labels(signal)
             for reason in get_args(DropReason):
                 self._dropped.labels(signal, reason)
+        for restart in get_args(RestartReason):
+            self._evaluation_restarts.labels(restart)
+        for outcome in get_args(ReloadOutcome):
+            self._reloads.labels(outcome)
         for reason in (*get_args(CloseReason), "unreadable", "late"):
             self._sessions_closed.labels(self._labels.bound("close_reason", reason))
         for label in ("service", "evaluator", "skill", "label", "agent_version", "scope", "model", "series"):

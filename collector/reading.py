@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import structlog
 
 from collector.attribution import attribute
 from collector.clock import Clock
-from collector.journal.journal import Journal
 from collector.journal.rows import RowKey
 from collector.journal.segments import MissingRow
 from collector.sampling import Included, SampledOut, SamplingRules, decide
@@ -29,6 +29,8 @@ from judge.suites import Suite, expectations_for
 from judge.verdict import Judged, NotJudged, SessionRef, Verdict
 
 log = structlog.get_logger(__name__)
+
+_MS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,21 +59,21 @@ class Reading:
     defects: tuple[tuple[str, Exception], ...]
 
 
+class Chains(Protocol):
+    """The journal, as far as it is read here."""
+
+    def chain(self, last_row: int) -> list[tuple[RowKey, bytes]]:
+        """The row with this number and all of the same owner before it, oldest first. Raises `MissingRow`, or
+        `StoreUnavailable` when it cannot be read just now."""
+
+
 class Reader:
     """`judge_problem` is None when there is a judge to ask, else the `NotJudged` that questions get at once."""
 
-    def __init__(self, journal: Journal, clock: Clock, judge_problem: NotJudged | None) -> None:
+    def __init__(self, journal: Chains, clock: Clock, judge_problem: NotJudged | None) -> None:
         self._journal = journal
         self._clock = clock
         self._judge_problem = judge_problem
-
-    def attempt(self, claim: Claim, rules: Rules) -> Reading | Exception:
-        """`read`, with what it raises as a value: asyncio cannot pass on every error (a StopIteration, which one
-        careless `next` raises, would leave the waiting task waiting for ever)."""
-        try:
-            return self.read(claim, rules)
-        except Exception as error:  # noqa: BLE001 - returned, and told by the caller
-            return error
 
     def read(self, claim: Claim, rules: Rules) -> Reading:
         """Raises `StoreUnavailable` when the journal cannot be read just now. Safe in any thread."""

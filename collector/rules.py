@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TypeVar
 
 from collector.config import Config, EvaluatorSettings
 from collector.judge_building import redaction_of
-from collector.judging import Rules
+from collector.reading import Rules
 from collector.sessions.keys import SESSION_ID, SessionNames
 from judge.catalog import BUILT_IN, NAMES, Entry, build, option_problems, plugin_entry, rubric_entry
 from judge.documents import DocumentError, Problem
@@ -31,19 +32,35 @@ PLUGIN_GROUP = "spanjudge.evaluators"
 _Parsed = TypeVar("_Parsed")
 
 
+@dataclass(frozen=True, slots=True)
+class RuleFiles:
+    """The texts of the files that a configuration names, by file name."""
+
+    suites: Mapping[str, str]
+    rubrics: Mapping[str, str]
+
+
 def session_names(config: Config) -> SessionNames:
     """Attributes that may name a session."""
     return SessionNames((SESSION_ID, *config.sessions.aliases), config.sessions.scope_names)
 
 
-def load_rules(config: Config, source: str, plugins: Iterable[EntryPoint] | None = None) -> Rules:
+def load_rules(
+    config: Config, source: str, plugins: Iterable[EntryPoint] | None = None, *, files: RuleFiles | None = None
+) -> Rules:
     """Raises `DocumentError`. `source` is the configuration file, for messages; `plugins` are the installed ones
-    unless given."""
+    unless given; `files` are what was read before, else they are read now."""
     options = {name: _options(entry) for name, entry in config.evaluators.items()}
     problems: list[Problem] = []
-    suites = _or_problems(lambda: load_suites(config.suites, source), problems)
+    suites = _or_problems(
+        lambda: load_suites(config.suites, source) if files is None else parse_suites(files.suites), problems
+    )
     added = load_plugins(entry_points(group=PLUGIN_GROUP) if plugins is None else plugins, source, problems)
-    rubrics = _or_problems(lambda: load_rubrics(config.rubrics, source, TAKEN | added.keys()), problems)
+    taken = TAKEN | added.keys()
+    rubrics = _or_problems(
+        lambda: load_rubrics(config.rubrics, source, taken) if files is None else parse_rubrics(files.rubrics, taken),
+        problems,
+    )
     custom: dict[str, Entry] = {rubric.id: rubric_entry(rubric) for rubric in rubrics}
     custom |= {name: plugin_entry(plugin) for name, plugin in added.items()}
     # With a broken file or plugin, a name that nobody knows may be its: it is looked at once that is mended.
@@ -78,6 +95,18 @@ def _sampling_problems(config: Config, source: str, entries: Mapping[str, Entry]
     return problems
 
 
+def read_rule_files(config: Config, source: str) -> RuleFiles:
+    """Raises `DocumentError` for a file that cannot be read; what is in it is not looked at."""
+    problems: list[Problem] = []
+    suites, rubrics = (
+        _read(patterns, key, source, problems)
+        for patterns, key in ((config.suites, "suites"), (config.rubrics, "rubrics"))
+    )
+    if problems:
+        raise DocumentError(tuple(problems))
+    return RuleFiles(suites, rubrics)
+
+
 def load_suites(patterns: tuple[str, ...], source: str) -> tuple[Suite, ...]:
     """The suites in the files that the patterns match, in the order of file names."""
     return _load(patterns, "suites", source, parse_suites)
@@ -91,6 +120,11 @@ def load_rubrics(patterns: tuple[str, ...], source: str, taken: frozenset[str] =
 def load_scales(config: Config, source: str) -> dict[str, Scale]:
     """By evaluator, the labels that people may say would have been right. Raises `DocumentError`."""
     return scales(load_rubrics(config.rubrics, source))
+
+
+def scales_of(files: RuleFiles) -> dict[str, Scale]:
+    """The same, of files that were read before."""
+    return scales(parse_rubrics(files.rubrics, TAKEN))
 
 
 def load_plugins(found: Iterable[EntryPoint], source: str, problems: list[Problem]) -> dict[str, Plugin]:
@@ -140,9 +174,18 @@ def _or_problems(load: Callable[[], tuple[_Parsed, ...]], problems: list[Problem
 def _load(
     patterns: tuple[str, ...], key: str, source: str, parse: Callable[[Mapping[str, str]], tuple[_Parsed, ...]]
 ) -> tuple[_Parsed, ...]:
-    """A pattern that matches nothing is a problem: a file that silently is not there would let everything pass."""
-    files: dict[str, str] = {}
     problems: list[Problem] = []
+    files = _read(patterns, key, source, problems)
+    parsed = _or_problems(lambda: parse(files), problems)
+    if problems:
+        raise DocumentError(tuple(problems))
+    return parsed
+
+
+def _read(patterns: tuple[str, ...], key: str, source: str, problems: list[Problem]) -> dict[str, str]:
+    """Texts by file name, in the order of names. A pattern that matches nothing is a problem: a file that silently is
+    not there would let everything pass."""
+    files: dict[str, str] = {}
     for pattern in patterns:
         found = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 - absolute patterns
         if not found:
@@ -152,7 +195,4 @@ def _load(
                 files[name] = Path(name).read_text(encoding="utf-8")
             except (OSError, UnicodeDecodeError) as error:
                 problems.append(Problem(name, 1, "", f"the file cannot be read: {error}"))
-    parsed = _or_problems(lambda: parse(files), problems)
-    if problems:
-        raise DocumentError(tuple(problems))
-    return parsed
+    return files

@@ -17,11 +17,11 @@ import httpx
 import typer
 from rich.console import Console
 
-from collector.app import STORE_FILE
 from collector.clock import SystemClock
 from collector.commands.files import fail
 from collector.commands.sending import Totals, Unreachable, send, sender_to
 from collector.commands.terminal import console, safe, styled
+from collector.data_directory import STORE_FILE
 from collector.demo.report import Found, metric_lines, missing_verdicts, unasked, verdict_table
 from collector.demo.server import Server, ServerFailed, running, wait_until, write_files
 from collector.demo.sessions import DemoSession, demo_sessions, suite_text

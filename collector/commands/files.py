@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from collector.config import Config, load_config
-from collector.judging import Rules
+from collector.reading import Rules
 from collector.rules import load_rules
 from judge.documents import DocumentError
 

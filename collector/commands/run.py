@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,9 +15,11 @@ import typer
 if TYPE_CHECKING:
     from collector.app import Addresses
 
-from collector.commands.files import ConfigFile, config_of, rules_of
+from collector.commands.files import DEFAULTS, ConfigFile, config_of, problems, rules_of
 from collector.config import Config
-from collector.judging import Rules
+from collector.in_force import in_force, read_in_force
+from collector.reading import Rules
+from judge.documents import DocumentError
 
 ADDRESSES_FILE = "addresses.json"
 """In the data directory, written when the server has started: where it listens."""
@@ -35,7 +38,9 @@ def run(config_file: ConfigFile = None) -> None:
       spanjudge run -c spanjudge.yaml
       ANTHROPIC_API_KEY=... spanjudge run -c spanjudge.yaml
 
-    Data stay in ./data, or where data_dir says; a second server on the same data refuses to start.
+    Data stay in ./data, or where data_dir says; a second server on the same data refuses to start. SIGHUP has the
+    configuration file read again: suites, rubrics, evaluators, composite, gates, sampling and log take effect at once,
+    unless something is wrong with it, which the log then tells.
     """
     from collector.app import serve
     from collector.data_directory import AlreadyRunning
@@ -44,15 +49,19 @@ def run(config_file: ConfigFile = None) -> None:
     from collector.logs import set_up_logs
 
     config = config_of(config_file)
-    rules = rules_of(config, config_file)
+    try:
+        now = in_force(config, str(config_file or DEFAULTS))
+    except DocumentError as error:
+        raise problems(error) from error
     set_up_logs(config.log, redaction_of(config.judge))
 
     def started(addresses: Addresses) -> None:
         write_addresses(config.data_dir, addresses)
-        typer.echo(_banner(config, rules, addresses), err=True)
+        typer.echo(_banner(config, now.rules, addresses), err=True)
 
+    read = None if config_file is None else partial(read_in_force, config_file.resolve(), dict(os.environ))
     try:
-        asyncio.run(serve(config, rules, started))
+        asyncio.run(serve(now, started, read))
     except (OSError, AlreadyRunning, StoreUnavailable) as error:
         typer.echo(f"spanjudge: {error}", err=True)
         raise typer.Exit(1) from error

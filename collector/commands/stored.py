@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from collector.app import STORE_FILE
 from collector.commands.files import config_of, fail
 from collector.commands.terminal import safe, short
-from collector.data_directory import AlreadyRunning, locked
+from collector.data_directory import STORE_FILE, AlreadyRunning, locked
 from collector.errors import StoreOutdated, StoreUnavailable
 from collector.store.sqlite import SqliteStore
 from collector.store.store import ClosedSession, SessionFilter, SessionSummary, Store

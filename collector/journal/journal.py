@@ -206,6 +206,14 @@ class Journal:
     def chain(self, last_row: int) -> list[tuple[RowKey, bytes]]:
         return self._segments.chain(last_row)
 
+    def clear_readers(self) -> None:
+        """After the death of a process that read the journal: what it still held would keep pages from being used
+        again."""
+        try:
+            self._segments.clear_readers()
+        except lmdb.Error as error:
+            log.warning("journal_readers_not_cleared", error=str(error))
+
     async def stop(self, within_s: float = STOP_S) -> bool:
         """Write what waits, then close the files. False when the disk did not answer in time: the files stay open then,
         for closing them under the writer would end the process, and what was not written was not acknowledged."""

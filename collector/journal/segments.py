@@ -21,12 +21,12 @@ import lmdb
 from collector.errors import StoreUnavailable
 from collector.journal.rows import FIRST_ROW, NO_ROW, Row, RowKey, decode_key, decode_keys, key_of
 
-_DATA = "data.mdb"
+DATA = "data.mdb"
 _KEYS_A_TURN = 4096
 _SLACK = 512 * 1024 * 1024  # room in the map above a segment's size for the commit that crosses it
 
 
-_UNREADABLE = (lmdb.CorruptedError, lmdb.PageNotFoundError, struct.error, ValueError)
+UNREADABLE = (lmdb.CorruptedError, lmdb.PageNotFoundError, struct.error, ValueError)
 """What reading damaged pages, or rows of a later version, ends in."""
 
 
@@ -59,6 +59,49 @@ class Extent:
 
     first_row: int
     size: int
+
+
+def map_size(segment_bytes: int) -> int:
+    """Bytes of address space for one segment: room, too, for the commit that crosses its size."""
+    return segment_bytes + max(_SLACK, segment_bytes)
+
+
+def require_whole(path: Path, environment: lmdb.Environment) -> None:
+    """Raises OSError for a file that was cut short: pages behind its end are mapped all the same, and reading one ends
+    the process by SIGBUS."""
+    wanted = (environment.info()["last_pgno"] + 1) * environment.stat()["psize"]
+    found = (path / DATA).stat().st_size
+    if environment.stat()["entries"] and found < wanted:
+        raise OSError(f"{path} was cut short: {found} bytes of {wanted}")
+
+
+def chain_in(segments: Sequence[Segment], last_row: int) -> list[tuple[RowKey, bytes]]:
+    """The row with this number and all of the same owner before it, oldest first. `segments` are in order.
+
+    Raises `MissingRow`, and what LMDB and broken rows raise.
+    """
+    rows: list[tuple[RowKey, bytes]] = []
+    row = last_row
+    for segment in reversed(segments):
+        if row < segment.first_row:
+            continue
+        with segment.environment.begin() as transaction:
+            cursor = transaction.cursor()
+            while row >= segment.first_row and row != NO_ROW:
+                if not cursor.set_range(key_of(row)):
+                    raise MissingRow(row)
+                key = decode_key(cursor.key())
+                if key.row != row:
+                    raise MissingRow(row)
+                rows.append((key, cursor.value()))
+                row = key.before
+        if row == NO_ROW:
+            break
+    else:
+        if row != NO_ROW:
+            raise MissingRow(row)
+    rows.reverse()
+    return rows
 
 
 class _Readers:
@@ -96,8 +139,8 @@ class _Readers:
                 self._changed.notify_all()
 
 
-def _place(segment: Path) -> tuple[int, int]:
-    found = (segment / _DATA).stat()
+def place_of(segment: Path) -> tuple[int, int]:
+    found = (segment / DATA).stat()
     return found.st_dev, found.st_ino
 
 
@@ -133,16 +176,15 @@ class Segments:
         return tuple(opened)
 
     def _open(self, path: Path, first_row: int, opened_ms: int) -> Segment:
-        map_size = self._segment_bytes + max(_SLACK, self._segment_bytes)
-        environment = lmdb.open(str(path), map_size=map_size, max_readers=510, metasync=True, sync=True)
-        # Pages behind the end of the file are mapped all the same, and reading one ends the process by SIGBUS.
-        wanted = (environment.info()["last_pgno"] + 1) * environment.stat()["psize"]
-        found = (path / _DATA).stat().st_size
-        if environment.stat()["entries"] and found < wanted:
+        size = map_size(self._segment_bytes)
+        environment = lmdb.open(str(path), map_size=size, max_readers=510, metasync=True, sync=True)
+        try:
+            require_whole(path, environment)
+        except OSError as error:
             environment.close()
-            raise OSError(f"{path} was cut short: {found} bytes of {wanted}; {self._remedy}")
-        descriptor = os.open(path / _DATA, os.O_RDONLY)
-        return Segment(path, environment, first_row, opened_ms, _place(path), descriptor)
+            raise OSError(f"{error}; {self._remedy}") from error
+        descriptor = os.open(path / DATA, os.O_RDONLY)
+        return Segment(path, environment, first_row, opened_ms, place_of(path), descriptor)
 
     @property
     def _remedy(self) -> str:
@@ -187,7 +229,7 @@ class Segments:
 
     def _check_in_place(self, segment: Segment) -> None:
         """A file that was deleted, or moved away, takes rows all the same, and nobody would ever find them."""
-        if _place(segment.path) != segment.place:
+        if place_of(segment.path) != segment.place:
             raise FileNotFoundError(f"{segment.path} is another directory than the one that was opened")
 
     def chain(self, last_row: int) -> list[tuple[RowKey, bytes]]:
@@ -199,35 +241,11 @@ class Segments:
             with self._readers.one():
                 if self._closed:
                     raise StoreUnavailable(f"the journal in {self._directory} is closed")
-                return self._chain(last_row)
-        except _UNREADABLE as error:  # will not get better: not to be tried again, as the rest is
+                return chain_in(self._segments, last_row)
+        except UNREADABLE as error:  # will not get better: not to be tried again, as the rest is
             raise MissingRow(last_row) from error
         except lmdb.Error as error:
             raise StoreUnavailable(f"the journal in {self._directory} cannot be read: {error}") from error
-
-    def _chain(self, last_row: int) -> list[tuple[RowKey, bytes]]:
-        rows: list[tuple[RowKey, bytes]] = []
-        row = last_row
-        for segment in reversed(self._segments):
-            if row < segment.first_row:
-                continue
-            with segment.environment.begin() as transaction:
-                cursor = transaction.cursor()
-                while row >= segment.first_row and row != NO_ROW:
-                    if not cursor.set_range(key_of(row)):
-                        raise MissingRow(row)
-                    key = decode_key(cursor.key())
-                    if key.row != row:
-                        raise MissingRow(row)
-                    rows.append((key, cursor.value()))
-                    row = key.before
-            if row == NO_ROW:
-                break
-        else:
-            if row != NO_ROW:
-                raise MissingRow(row)
-        rows.reverse()
-        return rows
 
     def entries(self, wanted: Container[int]) -> Iterator[tuple[RowKey, bytes]]:
         """Every row's key in order, with its value where its type is wanted and b"" elsewhere (it is not read then).
@@ -247,7 +265,7 @@ class Segments:
         try:
             with segment.environment.begin() as transaction:
                 yield transaction
-        except (lmdb.Error, *_UNREADABLE) as error:
+        except (lmdb.Error, *UNREADABLE) as error:
             raise StoreUnavailable(
                 f"the journal in {segment.path} cannot be read, it is damaged or of a later version ({error}); "
                 f"{self._remedy}"
@@ -303,8 +321,13 @@ class Segments:
         total = 0
         for segment in self._segments:
             with suppress(FileNotFoundError):
-                total += (segment.path / _DATA).stat().st_blocks * 512
+                total += (segment.path / DATA).stat().st_blocks * 512
         return total
+
+    def clear_readers(self) -> int:
+        """Give back what processes that died while they read still hold; how many that were."""
+        with self._readers.one():
+            return sum(segment.environment.reader_check() for segment in self._segments)
 
     def __len__(self) -> int:
         return len(self._segments)

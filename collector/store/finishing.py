@@ -20,13 +20,14 @@ _Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Finishing:
-    """One closing as rows. `first_ns` is when the first of it arrived: a judged closing of the session before that
-    means that it came too late. None: it is kept whatever was before."""
+    """One closing as rows. With `next_only` it is kept only as the session's newest revision. `moved` are closings, by
+    their rows, of what was judged alone and is part of this session now: kept with it, where there was such a thing."""
 
     session: _Row
     verdicts: Sequence[_Row]
     questions: Sequence[_Row]
-    first_ns: int | None = None
+    next_only: bool = False
+    moved: Sequence[_Row] = ()
 
     @property
     def size(self) -> int:
@@ -46,7 +47,8 @@ class KeptBefore:
 
 @dataclass(frozen=True, slots=True)
 class TooLate:
-    """The session was judged before any of this arrived; nothing is written. `latest` is its last revision."""
+    """There is a revision of this number, or a later one, of another time: whoever counts revisions has forgotten the
+    session since, and this came after its end. Nothing is written. `latest` is its last revision."""
 
     latest: int
 
@@ -58,13 +60,16 @@ def finishing(
     closed: ClosedSession,
     verdicts_: Sequence[Judged],
     questions_: Sequence[PendingQuestion],
-    first_ns: int | None = None,
+    *,
+    next_only: bool = False,
+    moved: Sequence[ClosedSession] = (),
 ) -> Finishing:
     return Finishing(
         session_row(closed),
         [verdict_row(one) for one in verdicts_],
         [question_row(one) for one in questions_],
-        first_ns,
+        next_only,
+        [session_row(one) for one in moved],
     )
 
 
@@ -89,19 +94,27 @@ def finish_all(connection: Connection, closings: Sequence[Finishing], exporters:
 def _enter(connection: Connection, closing: Finishing) -> tuple[Fate, int | None]:
     """The fate, and the number of the session's new row."""
     row = closing.session
-    if closing.first_ns is not None:
-        earlier = connection.execute(
-            select(sessions.c.revision, sessions.c.closed_ns, sessions.c.judged).where(
-                sessions.c.session_id == row["session_id"], sessions.c.tenant == row["tenant"]
-            )
-        ).all()
-        if any(closed_ns == row["closed_ns"] for _, closed_ns, _ in earlier):
+    if closing.next_only:
+        earlier = _earlier(connection, row)
+        if any(closed_ns == row["closed_ns"] for _, closed_ns in earlier):
             return KeptBefore(), None
-        # Whoever closes sessions forgets one after its late window; the store does not.
-        if any(judged and closed_ns < closing.first_ns for _, closed_ns, judged in earlier):
-            return TooLate(max(revision for revision, _, _ in earlier)), None
+        if any(revision >= row["revision"] for revision, _ in earlier):
+            return TooLate(max(revision for revision, _ in earlier)), None
     number = connection.scalar(insert(sessions).values(row).on_conflict_do_nothing().returning(sessions.c.number))
-    return (KeptBefore(), None) if number is None else (Kept(), number)
+    if number is None:
+        return KeptBefore(), None
+    if moved := [gone for gone in closing.moved if _earlier(connection, gone)]:
+        connection.execute(insert(sessions).on_conflict_do_nothing(), moved)
+    return Kept(), number
+
+
+def _earlier(connection: Connection, row: _Row) -> Sequence[tuple[int, int]]:
+    """Revision and time of every closing of the session."""
+    ours = (sessions.c.session_id == row["session_id"], sessions.c.tenant == row["tenant"])
+    return [
+        (revision, ns)
+        for revision, ns in connection.execute(select(sessions.c.revision, sessions.c.closed_ns).where(*ours))
+    ]
 
 
 def _queue(connection: Connection, exporter: str, new: Sequence[tuple[int, Finishing]]) -> None:

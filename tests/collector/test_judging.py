@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,17 +12,22 @@ import pytest
 from structlog.testing import capture_logs
 
 from collector.closing import Closing
+from collector.concluding import conclude
 from collector.errors import StoreUnavailable
+from collector.evaluation.evaluation import Evaluation
+from collector.evaluation.task import Evaluating, EvaluationLost, Report, Task
 from collector.judging import Judging
-from collector.reading import Rules
+from collector.reading import Reader, Rules
 from collector.sampling import Keep, SamplingRule, SamplingRules
 from collector.sessions.book import Claim, Policy
 from collector.sessions.keys import Kind, Owner
+from collector.store.finishing import Fate, Finishing
+from collector.store.rows import UNREADABLE
 from collector.store.sqlite import SqliteStore
-from collector.store.store import ClosedSession, PendingQuestion, SessionFilter, VerdictFilter
+from collector.store.store import SessionFilter, VerdictFilter
 from judge.catalog import build
 from judge.suites import Match
-from judge.verdict import Judged, NotJudged
+from judge.verdict import NotJudged
 from tests.collector.receiving import Receiving, receiving
 from tests.collector.sessions.desk import NAMES
 from tests.collector.sessions.telemetry import span, trace_request
@@ -38,19 +43,28 @@ class PickyStore(SqliteStore):
 
     away = 0
 
-    async def finish(
-        self,
-        session: ClosedSession,
-        verdicts: Sequence[Judged],
-        questions: Sequence[PendingQuestion],
-        exporters: Sequence[str],
-    ) -> bool:
+    async def finish_all(self, closings: Sequence[Finishing], exporters: Sequence[str]) -> list[Fate]:
         if self.away:
             self.away -= 1
             raise StoreUnavailable("the database is away")
-        if session.ref.session_id == "odd" and session.trajectory is not None:
+        if any(one.session["session_id"] == "odd" and one.session["harness"] != UNREADABLE for one in closings):
             raise KeyError("odd")
-        return await super().finish(session, verdicts, questions, exporters)
+        return await super().finish_all(closings, exporters)
+
+
+class Mortal:
+    """Evaluates as the product does in one process, and ends the group's process first whenever `ends` says so."""
+
+    def __init__(self, evaluating: Evaluating) -> None:
+        self._evaluating = evaluating
+        self.ends: Callable[[Sequence[Task]], EvaluationLost | None] = lambda _tasks: None
+        self.groups: list[list[Task]] = []
+
+    async def evaluate(self, tasks: Sequence[Task]) -> Report:
+        self.groups.append(list(tasks))
+        if (lost := self.ends(tasks)) is not None:
+            raise lost
+        return await self._evaluating.evaluate(tasks)
 
 
 @dataclass
@@ -60,6 +74,8 @@ class Desk:
     store: PickyStore
     judging: Judging
     closing: Closing
+    evaluation: Evaluation
+    evaluating: Mortal
 
     async def send(self, session: str, number: int = 1) -> None:
         await self.half.ingest.accept("traces", trace_request([span(number, number, session__id=session)]))
@@ -88,30 +104,36 @@ class Desk:
 
 
 @asynccontextmanager
-async def desk(directory: Path, policy: Policy = POLICY) -> AsyncIterator[Desk]:
+async def desk(
+    directory: Path, policy: Policy = POLICY, max_waiting: int = 100, workers: int = 1
+) -> AsyncIterator[Desk]:
     clock = FakeClock()
     store = PickyStore.open(directory / "verdicts.sqlite3")
     assert isinstance(store, PickyStore)
     async with receiving(directory, policy=policy, clock=clock) as half:
+        reader = Reader(half.journal, clock, NO_JUDGE)
+        evaluation = Evaluation(reader, store, RULES, conclude, exporters=())
+        evaluating = Mortal(evaluation)
         judging = Judging(
             half.book,
             half.journal,
             store,
-            RULES,
+            evaluating,
             clock,
             half.metrics,
-            exporters=(),
-            judge_problem=NO_JUDGE,
+            workers=1,
+            max_waiting=max_waiting,
             on_finished=lambda: None,
             retry_s=0.01,
         )
-        worker = asyncio.create_task(judging.run())
+        running = [asyncio.create_task(judging.run()) for _ in range(workers)]
         try:
             closing = Closing(half.book, half.journal, judging, clock, half.metrics)
-            yield Desk(half, clock, store, judging, closing)
-            assert not worker.done()
+            yield Desk(half, clock, store, judging, closing, evaluation, evaluating)
+            assert not any(worker.done() for worker in running)
         finally:
-            worker.cancel()
+            for worker in running:
+                worker.cancel()
             await store.close()
 
 
@@ -127,7 +149,7 @@ async def test_a_closed_session_is_kept_and_its_closing_done(tmp_path: Path) -> 
 async def test_of_what_is_sampled_out_at_closing_nothing_is_kept_and_its_closing_is_done(tmp_path: Path) -> None:
     async with desk(tmp_path) as at:
         only_errors = SamplingRules(0.0, keep=Keep(("errors",)))
-        at.judging.rules = Rules(build(), (), NAMES, only_errors)
+        at.evaluation.judge_by(Rules(build(), (), NAMES, only_errors), conclude)
         await at.send("ann")
         await at.close_all()
         assert await at.notes() == {}
@@ -138,7 +160,7 @@ async def test_of_what_is_sampled_out_at_closing_nothing_is_kept_and_its_closing
 async def test_a_session_says_which_rule_kept_it(tmp_path: Path) -> None:
     async with desk(tmp_path) as at:
         named = (SamplingRule("bank", Match(service=("bank",)), 0.0), SamplingRule("rest", Match(), 1.0))
-        at.judging.rules = Rules(build(), (), NAMES, SamplingRules(0.0, named))
+        at.evaluation.judge_by(Rules(build(), (), NAMES, SamplingRules(0.0, named)), conclude)
         await at.send("ann")
         await at.close_all()
         assert await at.notes() == {"ann": "sampled by sampling.rules.rest"}
@@ -215,6 +237,93 @@ async def test_the_same_closing_handed_on_twice_is_kept_once(tmp_path: Path) -> 
         assert at.half.value("sessions_closed_total", reason="idle") == 1
 
 
+async def test_sessions_beyond_the_most_that_may_wait_stay_open_until_there_is_room(tmp_path: Path) -> None:
+    async with desk(tmp_path, max_waiting=2, workers=0) as at:
+        for number in range(1, 6):
+            await at.send(f"chat-{number}", number)
+        at.clock.advance(11)
+        await at.closing.tick()
+        assert (at.judging.waiting, at.half.book.open_sessions()) == (2, 3)
+        at.clock.advance(30)
+        await at.closing.tick()
+        assert (at.judging.waiting, at.judging.oldest_s()) == (2, 30)
+        worker = asyncio.create_task(at.judging.run())
+        while at.half.book.open_sessions() or at.judging.waiting:
+            await at.finish()
+            at.clock.advance(2)
+            await at.closing.tick()
+        worker.cancel()
+        assert set(await at.notes()) == {f"chat-{number}" for number in range(1, 6)}
+        assert at.judging.oldest_s() == 0
+
+
+async def test_sessions_whose_process_ended_are_tried_alone_and_all_judged(tmp_path: Path) -> None:
+    async with desk(tmp_path, workers=0) as at:
+        for number in range(1, 4):
+            await at.send(f"chat-{number}", number)
+        at.clock.advance(11)
+        await at.closing.tick()
+        at.evaluating.ends = lambda tasks: EvaluationLost("died", None) if len(tasks) > 1 else None
+        worker = asyncio.create_task(at.judging.run())
+        await at.finish()
+        worker.cancel()
+        assert [len(group) for group in at.evaluating.groups] == [3, 1, 1, 1]
+        assert await at.notes() == {f"chat-{number}": "" for number in range(1, 4)}
+        assert at.half.value("evaluation_retries_total") == 3
+        assert at.half.value("sessions_closed_total", reason="idle") == 3
+
+
+async def test_a_session_at_which_processes_end_again_and_again_becomes_a_dead_letter(tmp_path: Path) -> None:
+    async with desk(tmp_path, workers=0) as at:
+        claims = []
+        for number, name in enumerate(("ann", "deadly", "bob"), start=1):
+            await at.send(name, number)
+            claims.append(await at.claim(name))
+        deadly = claims[1]
+
+        def ends(tasks: Sequence[Task]) -> EvaluationLost | None:
+            culprit = [at for at, task in enumerate(tasks) if task.claim == deadly]
+            return EvaluationLost("timeout", culprit[0]) if culprit else None
+
+        at.evaluating.ends = ends
+        at.judging.add(claims)
+        worker = asyncio.create_task(at.judging.run())
+        await at.finish()
+        worker.cancel()
+        notes = await at.notes()
+        told = notes.pop(f"unreadable:{deadly.digest.hex()}")
+        assert "2 evaluation processes ended at it" in told
+        assert "evaluation.timeout_seconds" in told
+        assert notes == {"ann": "", "bob": ""}
+        assert at.half.value("sessions_closed_total", reason="unreadable") == 1
+        assert at.half.book.recover(at.half.journal.entries(), at.half.journal.last_row(), 0) == []
+
+
+async def test_what_a_process_kept_before_it_ended_is_counted_once(tmp_path: Path) -> None:
+    async with desk(tmp_path, workers=0) as at:
+        await at.send("ann")
+        claim = await at.claim("ann")
+        # The verdicts are in the store, and nobody was told.
+        await at.evaluation.evaluate([Task(claim)])
+        ends = [EvaluationLost("died", 0)]
+        at.evaluating.ends = lambda _tasks: ends.pop() if ends else None
+        at.judging.add([claim])
+        worker = asyncio.create_task(at.judging.run())
+        await at.finish()
+        worker.cancel()
+        assert len(await at.store.session("ann")) == 1
+        assert at.half.value("sessions_closed_total", reason="idle") == 1
+
+
+async def test_claims_that_the_journal_gives_again_while_they_wait_are_added_once(tmp_path: Path) -> None:
+    async with desk(tmp_path, workers=0) as at:
+        await at.send("ann")
+        claim = await at.claim("ann")
+        at.judging.add([claim])
+        at.judging.add([claim, replace(claim, revision=2)])
+        assert at.judging.waiting == 2
+
+
 AN_ANSWER = {"gen_ai__operation__name": "chat", "gen_ai__output__messages": '[{"role":"assistant","content":"done"}]'}
 
 
@@ -265,3 +374,20 @@ async def test_what_comes_after_the_late_window_is_kept_and_counted_and_not_judg
         assert at.half.value("late_total", signal="traces") == 2
         assert at.half.value("sessions_closed_total", reason="late") == 2
         assert at.half.value("sessions_closed_total", reason="idle") == 1
+
+
+async def test_a_later_revision_waits_for_the_one_before_it(tmp_path: Path) -> None:
+    async with desk(tmp_path, replace(POLICY, late_window_ms=60_000), workers=0) as at:
+        for number in (1, 2):
+            await at.send("ann", number)
+            at.clock.advance(11)
+            await at.closing.tick()
+        assert at.judging.waiting == 2
+        lost = [EvaluationLost("died", None)]
+        at.evaluating.ends = lambda _tasks: lost.pop() if lost else None
+        workers = [asyncio.create_task(at.judging.run()) for _ in range(3)]
+        await at.finish()
+        for worker in workers:
+            worker.cancel()
+        assert [[task.claim.revision for task in group] for group in at.evaluating.groups] == [[1], [1], [2]]
+        assert [(one.ref.revision, one.judged) for one in await at.store.session("ann")] == [(2, True), (1, True)]

@@ -36,3 +36,22 @@ def test_secrets_in_what_errors_say_are_masked(format_: str) -> None:
         event = json.loads(shown.stderr)
         assert event["detail"] == 'about <redacted kind="github-token"/>'
         assert "KeyError" in event["exception"]
+
+
+LEVELS = """
+import structlog
+from collector.config import Log
+from collector.logs import set_up_logs
+
+log = structlog.get_logger("test")
+for level in ("warning", "debug", "error"):
+    set_up_logs(Log(level=level, format="json"))
+    for say in (log.debug, log.warning, log.error):
+        say("said", level=level)
+"""
+
+
+def test_another_level_holds_for_loggers_that_are_in_use() -> None:
+    shown = subprocess.run([sys.executable, "-c", LEVELS], capture_output=True, text=True, check=True, timeout=60)
+    said = [json.loads(line)["level"] for line in shown.stderr.splitlines()]
+    assert said == ["warning", "error", "debug", "warning", "error", "error"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from collector.config import Config, load_config
-from collector.judging import Rules
+from collector.reading import Rules
 from collector.rules import PLUGIN_GROUP, load_rules
 from extractors.trajectory import Trajectory
 from judge.catalog import NAMES, plan_all

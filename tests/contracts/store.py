@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 
 from collector.store.finishing import Kept, KeptBefore, TooLate, finishing
-from collector.store.store import Closing, DueQuestion, Held, OfModel, SessionFilter, Store
+from collector.store.store import Closing, DueQuestion, Held, OfModel, SessionFilter, Store, VerdictFilter
 from extractors.anchors import Anchor
 from extractors.trajectory import CallOutcome, ToolCall
 from judge.verdict import NotApplicable, NotJudged, Outcome, Score, SessionRef
@@ -62,23 +62,27 @@ class StoreContract:
 
     async def test_of_many_closings_those_finished_before_are_told_and_left_alone(self, store: Store) -> None:
         await store.finish(closed("a", task="first"), [], [], [])
-        again = [finishing(closed(name), [judged(name)], [], first_ns=NOW_NS - 1) for name in ("a", "b", "b")]
+        again = [finishing(closed(name), [judged(name)], [], next_only=True) for name in ("a", "b", "b")]
         assert await store.finish_all(again, ["otlp"]) == [KeptBefore(), Kept(), KeptBefore()]
         assert await store.session("a") == [closed("a", task="first")]
         assert await store.outbox_size("otlp") == 1
 
-    async def test_what_arrived_after_a_judged_closing_is_too_late(self, store: Store) -> None:
+    async def test_a_revision_of_another_time_that_is_not_the_next_one_is_too_late(self, store: Store) -> None:
         await store.finish(closed(), [], [], [])
-        for revision, (closed_ns, first_ns, fate) in enumerate(
-            [(NOW_NS + 9, NOW_NS - 1, Kept()), (NOW_NS + 20, NOW_NS + 1, TooLate(2))], start=2
-        ):
-            late = finishing(closed(revision=revision, closed_ns=closed_ns), [], [], first_ns)
-            assert await store.finish_all([late], []) == [fate]
+        second, first_anew = closed(revision=2, closed_ns=NOW_NS + 9), closed(closed_ns=NOW_NS + 20)
+        group = [finishing(session, [], [], next_only=True) for session in (second, first_anew)]
+        assert await store.finish_all(group, []) == [Kept(), TooLate(2)]
+        assert await store.session("s-1") == [second, closed()]
 
-    async def test_what_was_never_judged_makes_nothing_too_late(self, store: Store) -> None:
-        await store.finish(replace(closed(), judged=False), [], [], [])
-        after = finishing(closed(revision=2, closed_ns=NOW_NS + 9), [], [], NOW_NS + 1)
-        assert await store.finish_all([after], []) == [Kept()]
+    async def test_what_was_judged_alone_is_superseded_with_the_session_that_it_belongs_to(self, store: Store) -> None:
+        await store.finish(closed("trace"), [judged("trace")], [], [])
+        gone = [replace(closed(name, revision=2, closed_ns=NOW_NS + 9), note="moved") for name in ("trace", "unheard")]
+        whole = closed(closed_ns=NOW_NS + 9)
+        with_them = finishing(whole, [judged()], [], next_only=True, moved=gone)
+        assert await store.finish_all([with_them], []) == [Kept()]
+        assert await store.session("trace") == [gone[0], closed("trace")]
+        assert await store.session("unheard") == []
+        assert await store.find_verdicts(VerdictFilter(session_id="trace", newest_closing=True)) == []
 
     async def test_a_new_revision_stands_beside_the_old_one_and_comes_first(self, store: Store) -> None:
         first, second = closed(), closed(revision=2, closed_ns=NOW_NS + 5)

@@ -65,6 +65,7 @@ class Server:
             "admin": {"listen": self.admin.removeprefix("http://")},
             "sessions": dict(QUICK),
             "journal": {"min_free_bytes": 0},
+            "evaluation": {"processes": 0},  # quicker to start; tests of the processes say otherwise
             "shutdown_seconds": 10,
         }
         self.config = _merged(usual, config)

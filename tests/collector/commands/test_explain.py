@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from collector.app import STORE_FILE
 from collector.cli import app
+from collector.data_directory import STORE_FILE
 from collector.sampling import Included
 from collector.store.labels import Label
 from collector.store.sqlite import SqliteStore

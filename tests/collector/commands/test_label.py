@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 import pytest
 from typer.testing import CliRunner, Result
 
-from collector.app import STORE_FILE
 from collector.cli import app
+from collector.data_directory import STORE_FILE
 from collector.store.labels import GivenLabel, Label
 from collector.store.sqlite import SqliteStore
 from judge.verdict import Judged, NotJudged, Score

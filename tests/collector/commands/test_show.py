@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from collector.app import STORE_FILE
 from collector.cli import app
 from collector.commands.session_view import verdict_lines
+from collector.data_directory import STORE_FILE
 from collector.store.sqlite import SqliteStore
 from collector.store.store import ClosedSession
 from extractors.registry import extract

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 import typer
 
-from collector.app import STORE_FILE
 from collector.commands.stored import open_existing_to_write, open_store, open_to_write
-from collector.data_directory import locked
+from collector.data_directory import STORE_FILE, locked
 from collector.errors import StoreOutdated
 from collector.store.sqlite import SqliteStore
 from tests.fakes.old_stores import make_of_the_first_version

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 from typer.testing import Result
 
-from collector.app import STORE_FILE
+from collector.data_directory import STORE_FILE
 from collector.offline import ALWAYS_ASKING, by_code
 from collector.store.sqlite import SqliteStore
 from collector.store.store import ClosedSession
