@@ -47,7 +47,7 @@ class Part:
         self.items_size = 0
         self.ended = False
         self.rules: tuple[str, ...] = ()
-        self.roots: list[tuple[str, bytes]] = []
+        self.roots: tuple[tuple[str, bytes], ...] = ()
 
     def add(self, group: ScopeGroup, rule: str | None, item: memoryview) -> None:
         if group is not self.group:

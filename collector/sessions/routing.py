@@ -139,7 +139,7 @@ class Router:
                         if ends(request, body, end):
                             part.ended = True
                         if wants_roots and _is_root(request[body:end]):
-                            part.roots.append((turn.tenant, request[body + 2 : body + 18]))
+                            part.roots += ((turn.tenant, request[body + 2 : body + 18]),)
                         continue
             self._span(turn, group, around, item)
         turn.routed.sampled_out += sampled_out
@@ -169,7 +169,7 @@ class Router:
         part.add(group, around.rule, turn.view[start:end])
         part.ended |= self._ends.in_span(request, body, end)
         if root and self._wants_roots:
-            part.roots.append((turn.tenant, trace))
+            part.roots += ((turn.tenant, trace),)
 
     def _records(self, turn: _Turn, group: ScopeGroup, around: Around) -> None:
         routed = turn.routed
