@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic import Field, SecretStr, ValidationInfo, field_validator, model_validator
 
 from collector.config_section import Seconds, Section
 from collector.judge_config import JudgeSettings
+from collector.kafka.settings import KafkaSettings
 from collector.sampling_config import SamplingSettings
 from collector.scoring_config import CompositeSettings, GateSettings
 from judge.documents import DocumentError, Problem, parse_document
@@ -228,6 +229,9 @@ class Log(Section):
     format: Literal["console", "json"] = "console"
 
 
+Role = Literal["all", "receiver", "router", "worker"]
+
+
 class Config(Section):
     """The whole file. Every key may be left out."""
 
@@ -249,6 +253,18 @@ class Config(Section):
     retention: Retention = Retention()
     log: Log = Log()
     shutdown_seconds: Seconds = Field(20, description="finish within this long after SIGTERM")
+    kafka: KafkaSettings | None = None
+    role: Role = Field("all", description="which part of the work this process does; with kafka only, but for all")
+
+    @field_validator("role")
+    @classmethod
+    def _has_kafka(cls, role: Role, info: ValidationInfo) -> Role:
+        if role != "all" and "kafka" in info.data and info.data["kafka"] is None:
+            raise ValueError(f"{role} works through Kafka: add kafka.bootstrap_servers, or set role to all")
+        receivers = info.data.get("receivers")
+        if role == "receiver" and receivers and not (receivers.grpc.enabled or receivers.http.enabled):
+            raise ValueError("a receiver with receivers.grpc and receivers.http off takes nothing: enable one of them")
+        return role
 
     @model_validator(mode="after")
     def _every_model_asked_has_its_price(self) -> Config:
@@ -270,4 +286,7 @@ def load_config(path: Path, environment: Mapping[str, str]) -> Config:
     config = parse_document(text, str(path), Config, environment)
     base = path.resolve().parent
     suites, rubrics = (tuple(str(base / pattern) for pattern in each) for each in (config.suites, config.rubrics))
-    return config.model_copy(update={"data_dir": base / config.data_dir, "suites": suites, "rubrics": rubrics})
+    kafka = config.kafka and config.kafka.model_copy(update={"tls": config.kafka.tls.relative_to(base)})
+    return config.model_copy(
+        update={"data_dir": base / config.data_dir, "suites": suites, "rubrics": rubrics, "kafka": kafka}
+    )
