@@ -111,8 +111,8 @@ class App:
         if self._grpc is not None:
             self._run("telling health", self._tell_health(self._grpc))
         self._run("deleting old sessions", self._forget_old())
-        # What lives long is in place; full passes of the garbage collector need not look at it again. Nor need it come by
-        # for every few spans: what a request makes is in no circles, and goes when the request does.
+        # What lives long is in place; full passes of the garbage collector need not look at it again. Nor need it come
+        # by for every few spans: what a request makes is in no circles, and goes when the request does.
         gc.collect()
         gc.freeze()
         gc.set_threshold(50_000, 20, 20)
