@@ -2,7 +2,7 @@
 
 The judge lists the steps that the instructions prescribe for this session and says of each: `followed`,
 `out_of_order`, `skipped` or `not_applicable`. The score is the share followed of those that apply, which we work out.
-Labels by share: `followed` all, `mostly` from 0.7, `partly` from 0.3, `not_followed` below.
+Labels by share: `followed` all, `mostly` from 0.7, `partly` from 0.5, `not_followed` below.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from extractors.trajectory import ROOT_AGENT, Trajectory
 from judge.evaluators.asking import Asking
 from judge.fence import Markup, fence
 from judge.options import DEFAULTS, EvaluatorOptions
+from judge.passing import PASSING_SCORE
 from judge.question import Question, Scale
 from judge.redaction import Redaction
 from judge.subjects import subjects_of
@@ -21,7 +22,8 @@ from judge.suites import Case
 from judge.transcript import BYTES_PER_TOKEN, DEFAULT_TOKENS, Transcript
 from judge.verdict import NotApplicable, NotJudged, Outcome, Subject, Verdict, whole_session
 
-SCALE = Scale({"followed": 1.0, "mostly": 0.7, "partly": 0.3, "not_followed": 0.0})
+SCALE = Scale({"followed": 1.0, "mostly": 0.7, "partly": PASSING_SCORE, "not_followed": 0.0})
+"""Where passing begins a label begins too, so that a label alone says whether the verdict passes."""
 BODY_SHARE = 0.6
 """Share of a question's own room that the instructions may take."""
 
@@ -33,7 +35,7 @@ class SkillInstructionFollowing:
     id = "skill_instruction_following"
 
     def __init__(self, options: EvaluatorOptions = DEFAULTS, transcript_tokens: int = DEFAULT_TOKENS) -> None:
-        self._asking = Asking(self.id, "1", SCALE, options, transcript_tokens, shape="steps")
+        self._asking = Asking(self.id, "2", SCALE, options, transcript_tokens, shape="steps")
 
     @property
     def version(self) -> str:

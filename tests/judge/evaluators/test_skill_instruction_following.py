@@ -39,7 +39,7 @@ def test_instructions_cannot_leave_their_tag() -> None:
 
 @pytest.mark.parametrize(
     ("statuses", "label"),
-    [("FFFF", "followed"), ("FFFS", "mostly"), ("FO", "partly"), ("FNN", "followed"), ("SSSF", "not_followed")],
+    [("FFFF", "followed"), ("FFFS", "mostly"), ("FO", "partly"), ("FNN", "followed"), ("FFSSS", "not_followed")],
 )
 def test_the_share_followed_gives_the_label(statuses: str, label: str) -> None:
     (question,) = _plan(load("move", body=BODY))
