@@ -27,7 +27,7 @@ _LOOK_S = 10.0
 _WORTH = 0.1  # of the files' bytes is the most that is copied to be rid of them
 _MOST_STRAGGLERS = 10_000
 _MOST_BYTES = 64 * 1024**2  # of one session: it is in memory while it is copied
-_SLOTS_A_TURN = 20_000  # of the book, between two looks at the event loop's other work
+_SLOTS_A_TURN = 10_000  # of the book, between two looks at the event loop's other work
 _STEP_S = 5.0  # the wall clock may be set by this much before anybody is told
 
 

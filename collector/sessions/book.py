@@ -30,7 +30,7 @@ from collector.sessions.wheel import Wheel
 
 _MOST_REVISIONS = 2**16 - 1  # as many as the journal has room for
 _HOT_MS = 60_000  # a trace not seen for this long is read exactly again
-_MOST_LOOKS = 20_000  # at once, at sessions that may be due; the rest comes up the next time
+_MOST_LOOKS = 5_000  # at once, at sessions that may be due; the rest comes up the next time
 _HELD_MS = 1_000  # until another look at what a claim still reads
 
 

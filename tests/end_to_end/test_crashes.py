@@ -162,3 +162,26 @@ def test_the_journal_of_judged_sessions_is_removed(tmp_path: Path) -> None:
             return not older and newest > oldest
 
         wait_for(moved_on, "older segments removed")
+
+
+def test_a_long_session_does_not_keep_the_journal_and_is_whole_after_a_kill(tmp_path: Path) -> None:
+    """A file for about two requests. The long session stays open; others come and go until its first file can go."""
+    sessions = {"idle_seconds": 3, "late_window_seconds": 0}
+    with Server(tmp_path, journal={"segment_bytes": 1024**2}, sessions=sessions) as server:
+        journal, number = tmp_path / "data" / "journal", itertools.count(1)
+        server.send(conversation("long"))
+        first = min(path.name for path in journal.iterdir())
+
+        def moved() -> bool:
+            at = next(number)
+            server.send(request([tool_span("long", 1, 1_000 + at)]))
+            filler = tool_span(f"short-{at}", 10_000 + at, at)
+            filler.attributes.add(key="text").value.string_value = "x" * 400_000
+            server.send(request([filler]))
+            return min(path.name for path in journal.iterdir()) > first and not server.closings("long")
+
+        wait_for(moved, "the first file removed while the session is open", within_s=60)
+        server.kill()
+        sent = next(number) - 1
+        server.start()
+        assert server.judged("long").spans == 2 + sent

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -79,3 +80,22 @@ def test_too_little_room_refuses_before_the_disk_is_full(small_disk: Path) -> No
         wait_for(lambda: server.readyz() == 200, "ready again")
         server.send(conversation("chat-1"))
         server.judged("chat-1")
+
+
+def test_a_journal_deleted_under_the_server_acknowledges_nothing_and_begins_anew(tmp_path: Path) -> None:
+    with Server(tmp_path) as server:
+        server.send(conversation("chat-1"))
+        server.judged("chat-1")
+        shutil.rmtree(tmp_path / "data" / "journal")
+        code, details = server.refusal(conversation("chat-2", trace=2))
+        assert code == grpc.StatusCode.UNAVAILABLE
+        assert "journal" in details
+        wait_for(lambda: server.readyz() == 503 or (tmp_path / "data" / "journal").exists(), "noticed")
+        wait_for(lambda: server.readyz() == 200, "ready again")
+        server.send(conversation("chat-3", trace=3))
+        assert server.judged("chat-3").spans == 2
+        server.kill()
+        server.start()
+        server.send(conversation("chat-4", trace=4))
+        server.judged("chat-4")
+        assert [closed.spans for closed in server.closings("chat-3")] == [2]
