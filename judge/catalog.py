@@ -41,6 +41,7 @@ from judge.question import Question, Scale
 from judge.redaction import NOTHING, Redaction
 from judge.rubrics import Rubric
 from judge.sensitive import NAMES as SENSITIVE_KINDS
+from judge.session_record import shared_record
 from judge.suites import Case
 from judge.transcript import DEFAULT_TOKENS
 from judge.verdict import NotJudged, Verdict, whole_session
@@ -183,14 +184,15 @@ def plan_all(trajectory: Trajectory, cases: Sequence[Case], evaluators: Iterable
     verdicts: list[Verdict] = []
     questions: list[Question] = []
     errors: list[tuple[str, Exception]] = []
-    for evaluator in evaluators:
-        try:
-            findings = list(evaluator.plan(trajectory, cases))
-        except Exception as error:  # noqa: BLE001 - a defect in one evaluator must not cost the others' verdicts
-            errors.append((evaluator.id, error))
-            findings = [_defect(evaluator, trajectory, error)]
-        verdicts += [finding for finding in findings if isinstance(finding, Verdict)]
-        questions += [finding for finding in findings if isinstance(finding, Question)]
+    with shared_record(trajectory):
+        for evaluator in evaluators:
+            try:
+                findings = list(evaluator.plan(trajectory, cases))
+            except Exception as error:  # noqa: BLE001 - a defect in one evaluator must not cost the others' verdicts
+                errors.append((evaluator.id, error))
+                findings = [_defect(evaluator, trajectory, error)]
+            verdicts += [finding for finding in findings if isinstance(finding, Verdict)]
+            questions += [finding for finding in findings if isinstance(finding, Question)]
     return Plan(tuple(verdicts), tuple(questions), tuple(errors))
 
 

@@ -12,8 +12,9 @@ from judge.fence import Markup
 from judge.options import EvaluatorOptions
 from judge.prompts import render, versions_of
 from judge.question import AnswerShape, Question, Scale
+from judge.session_record import session_record
 from judge.suites import Case
-from judge.transcript import Transcript, excerpt, transcript
+from judge.transcript import Transcript, excerpt
 from judge.verdict import NotJudged, Outcome, Subject, Verdict, whole_session
 
 T = TypeVar("T")
@@ -54,7 +55,7 @@ class Asking:
         self._shared_tokens = transcript_tokens - self.question_tokens
 
     def transcript(self, trajectory: Trajectory) -> Transcript:
-        return transcript(trajectory, self._shared_tokens, self.redaction)
+        return session_record(trajectory, self._shared_tokens, self.redaction)
 
     def excerpt(self, record: Transcript, anchor: Anchor) -> Markup:
         """The entries around a place, where the record is too long to be sure that it has them; else nothing."""
