@@ -138,30 +138,31 @@ class _Reader:
         if trace_id is None or span_id is None:
             self.notes.add(f"a span ({_name(item.raw)}) was left out: its trace id or span id is not valid")
             return None
-        return Span(
-            trace_id=trace_id,
-            span_id=span_id,
-            parent_id=_hex(raw.parent_span_id, _NO_SPAN_ID),
-            name=text(raw.name),
-            kind=raw.kind,
-            start_ns=raw.start_time_unix_nano,
-            end_ns=raw.end_time_unix_nano,
-            attributes=attributes(raw.attributes, self.notes),
-            events=tuple(map(self._event, raw.events)) if raw.events else (),
-            links=tuple(self._links(raw)) if raw.links else (),
-            status=_STATUS.get(raw.status.code, StatusCode.UNSET),
-            status_message=text(raw.status.message),
-            resource=self._resource(item.resource),
-            scope=self._scope(item.scope),
-            dropped_attributes=raw.dropped_attributes_count,
-            dropped_events=raw.dropped_events_count,
+        events, links, status = raw.events, raw.links, raw.status
+        return Span(  # by position: names of sixteen fields cost a third more
+            trace_id,
+            span_id,
+            _hex(raw.parent_span_id, _NO_SPAN_ID),
+            text(raw.name),
+            raw.kind,
+            raw.start_time_unix_nano,
+            raw.end_time_unix_nano,
+            attributes(raw.attributes, self.notes),
+            tuple(map(self._event, events)) if events else (),
+            tuple(self._links(links)) if links else (),
+            _STATUS.get(status.code, StatusCode.UNSET),
+            text(status.message),
+            self._resource(item.resource),
+            self._scope(item.scope),
+            raw.dropped_attributes_count,
+            raw.dropped_events_count,
         )
 
     def _event(self, raw: pb.Span.Event) -> SpanEvent:
         return SpanEvent(text(raw.name), raw.time_unix_nano, attributes(raw.attributes, self.notes))
 
-    def _links(self, raw: pb.Span) -> Iterator[SpanLink]:
-        for link in raw.links:
+    def _links(self, links: Iterable[pb.Span.Link]) -> Iterator[SpanLink]:
+        for link in links:
             trace_id, span_id = _hex(link.trace_id, _NO_TRACE_ID), _hex(link.span_id, _NO_SPAN_ID)
             if trace_id is None or span_id is None:
                 self.notes.add("a span link was left out: its trace id or span id is not valid")
