@@ -66,7 +66,10 @@ def reading(tool: str, arguments: Mapping[str, Value] | None, text: str | None =
     """
     if arguments is None:
         arguments = {} if text is None else _from_text(tool, text)
-    if not any(map(_mentions_skill_file, arguments.values())):
+    for value in arguments.values():  # a loop: asked of every call, and nearly always in vain
+        if _mentions_skill_file(value):
+            break
+    else:
         return None
     found = _by_file_tool(tool, arguments) or _by_shell(tool, arguments)
     return found if found is not None and found.skill_files else None

@@ -41,6 +41,7 @@ RESOURCE_TOOLS: Final = frozenset(
 """Tools that work with a skill but do not load it; their spans carry `gen_ai.skill.name` all the same."""
 
 CATALOG_TOOLS: Final = ("list_skills", "search_skills")
+_CATALOG_ENDS: Final = tuple(f"_{tool}" for tool in CATALOG_TOOLS)
 
 TRAILER_HEADS: Final = (
     "Location:",
@@ -172,15 +173,13 @@ def _markdown_skill(line: str) -> Skill | None:
 
 def skill_argument(tool: str) -> str | None:
     """The argument in which this tool takes a skill's name; None when the tool does not load skills."""
-    if tool in RESOURCE_TOOLS:
-        return None
-    return SKILL_TOOLS.get(tool, "skill_name" if tool.lower().endswith("_load_skill") else None)
+    known = SKILL_TOOLS.get(tool)
+    return "skill_name" if known is None and tool.lower().endswith("_load_skill") else known
 
 
 def lists_skills(tool: str) -> bool:
     """Whether this tool's result is a catalog."""
-    name = tool.lower()
-    return any(name == known or name.endswith(f"_{known}") for known in CATALOG_TOOLS)
+    return f"_{tool}".lower().endswith(_CATALOG_ENDS)
 
 
 def is_acknowledgement(text: str) -> bool:
@@ -255,7 +254,8 @@ def invocations(
         by_tool = _by_known_tool(call, known)
         if by_tool is not None:
             found.append(by_tool)
-        for load in _by_files(call) if by_tool is None else ():
+            continue
+        for load in _by_files(call):
             key = (load.path.casefold(), call.agent, call.turn)
             if key in latest and latest[key].goes_on_with(load):
                 latest[key].add(load)
@@ -283,9 +283,12 @@ def untold_bodies(loads: Iterable[SkillInvocation], calls: Iterable[ToolCall]) -
 
 def _by_known_tool(call: ToolCall, declared: Mapping[str, Skill | None]) -> SkillInvocation | None:
     """The attempt by a tool made for skills, or by one that declares the skill it loads."""
-    skill = declared.get(call.anchor.ref)
-    if skill is None and call.anchor.ref in declared:
-        return None
+    skill = None
+    if declared:
+        ref = call.anchor.ref
+        skill = declared.get(ref)
+        if skill is None and ref in declared:
+            return None
     if skill_argument(call.name) is not None or (skill is not None and call.name not in RESOURCE_TOOLS):
         return _by_tool(call, skill)
     return None
@@ -298,7 +301,8 @@ def _by_files(call: ToolCall) -> tuple[FileLoad, ...]:
     found = reading(call.name, call.arguments, call.arguments_text)
     if found is not None:
         return file_loads(found, call)
-    return tuple(FileLoad(one.path, one.name, LoadOutcome.LOADED, one.body) for one in shown(call))
+    told = shown(call)
+    return tuple(FileLoad(one.path, one.name, LoadOutcome.LOADED, one.body) for one in told) if told else ()
 
 
 def _of_file(call: ToolCall, load: FileLoad) -> SkillInvocation:
