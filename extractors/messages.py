@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
-from extractors.attributes import as_list, as_mapping, as_object, as_text, parse_afresh, parse_json
+from extractors.attributes import as_list, as_mapping, as_object, as_text, is_list, parse_afresh, parse_json
 from extractors.repetition import SHORTEST, memory, read_once
 from extractors.spans import Value
 from extractors.trajectory import ToolDefinition
@@ -22,6 +22,7 @@ SYSTEM_ROLES: Final = frozenset({"system", "developer"})
 _THOUGHTS: Final = frozenset({"reasoning", "thinking", "redacted_thinking", "reasoningContent", "cachePoint"})
 _RESULT_KEYS: Final = ("response", "result", "content", "output")
 _TEXT_BLOCK_KEYS: Final = frozenset({"text", "type", "content", "annotations"})
+_SCHEMA_KEYS: Final = ("parameters", "inputSchema", "input_schema", "schema")
 _MAX_TYPE: Final = 40
 
 
@@ -59,15 +60,14 @@ Part: TypeAlias = str | RequestedCall | ToolResult
 def messages(value: Value, role: str = USER) -> tuple[Message, ...] | None:
     """The messages of a list, one message, or JSON text of either; None when it is neither. `role`: of messages in a
     list that name none."""
+    if value is None:
+        return None
     if isinstance(value, str):
         return history(value) if role == USER else messages(parse_json(value), role)
+    if is_list(value):
+        return tuple([message(body, role) for item in value if (body := as_mapping(item)) is not None])
     one = as_mapping(value)
-    if one is not None:
-        return (message(one, "assistant"),)
-    many = as_list(value)
-    if many is None:
-        return None
-    return tuple(message(body, role) for item in many if (body := as_mapping(item)) is not None)
+    return None if one is None else (message(one, "assistant"),)
 
 
 def history(text: str) -> tuple[Message, ...] | None:
@@ -149,9 +149,7 @@ def parts_of(content: Value) -> list[Part]:
     if isinstance(content, str):
         encoded = _encoded_parts(content)
         return [content] if encoded is None else encoded
-    blocks = as_list(content)
-    if blocks is None:
-        blocks = () if as_mapping(content) is None else (content,)
+    blocks = content if is_list(content) else () if as_mapping(content) is None else (content,)
     return [found for block in blocks if (found := part(block)) is not None]
 
 
@@ -177,11 +175,9 @@ def _joined_texts(parts: Iterable[Part]) -> str:
 
 def part(block: Value) -> Part | None:
     """One part; None for thoughts and for what is no part at all."""
-    if isinstance(block, str):
-        return block
     body = as_mapping(block)
     if body is None:
-        return None
+        return block if isinstance(block, str) else None
     if body.get("type") == "text" and isinstance(said := body.get("content"), str):
         return said  # most parts by far
     known = _known(body)
@@ -295,15 +291,11 @@ def _opaque(body: Mapping[str, Value]) -> str | None:
 def _call(name: Value, call_id: Value, arguments: Value) -> RequestedCall | None:
     if not isinstance(name, str) or not name:
         return None
-    return RequestedCall(name, _id(call_id), arguments)
+    return RequestedCall(name, call_id if isinstance(call_id, str) and call_id else None, arguments)
 
 
 def _result(call_id: Value, value: Value, failed: bool | None) -> ToolResult:
-    return ToolResult(_id(call_id), result_text(value), failed)
-
-
-def _id(value: Value) -> str | None:
-    return value if isinstance(value, str) and value else None
+    return ToolResult(call_id if isinstance(call_id, str) and call_id else None, result_text(value), failed)
 
 
 def _first_text(body: Mapping[str, Value], keys: Sequence[str]) -> str | None:
@@ -378,8 +370,8 @@ def _definitions_in(text: str) -> tuple[ToolDefinition, ...] | None:
 def _definitions(items: Sequence[Value] | None) -> tuple[ToolDefinition, ...] | None:
     if items is None:
         return None
-    found = (_definition(as_mapping(parse_json(item) if isinstance(item, str) else item)) for item in items)
-    return tuple(definition for definition in found if definition is not None)
+    found = [_definition(as_mapping(parse_json(item) if isinstance(item, str) else item)) for item in items]
+    return tuple([definition for definition in found if definition is not None])
 
 
 def _definition(body: Mapping[str, Value] | None) -> ToolDefinition | None:
@@ -389,7 +381,10 @@ def _definition(body: Mapping[str, Value] | None) -> ToolDefinition | None:
     name, description = body.get("name"), body.get("description")
     if not isinstance(name, str) or not name:
         return None
-    keys = ("parameters", "inputSchema", "input_schema", "schema")
-    schema = next((found for key in keys if (found := as_object(body.get(key))) is not None), None)
+    schema = None
+    for key in _SCHEMA_KEYS:
+        schema = as_object(body.get(key))
+        if schema is not None:
+            break
     wrapped = as_mapping(schema.get("json")) if schema is not None else None
     return ToolDefinition(name, description if isinstance(description, str) else None, wrapped or schema)

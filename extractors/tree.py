@@ -88,11 +88,13 @@ class Tree:
             waiting = [start]
             while waiting:
                 span = waiting.pop()
-                key = key_of(span)
+                key = (span.trace_id, span.span_id)
                 if key not in seen:
                     seen.add(key)
                     yield span
-                    waiting.extend(reversed(self.below.get(key, ())))
+                    children = self.below.get(key)
+                    if children is not None:
+                        waiting.extend(reversed(children))
 
     def top(self, span: Span) -> Span:
         """The highest recorded ancestor, the span itself when it has none."""
@@ -104,7 +106,7 @@ def tree_of(spans: Collection[Span]) -> Tree:
     by_key: dict[Key, Span] = {}
     below: defaultdict[Key, list[Span]] = defaultdict(list)
     for span in in_time_order(spans):
-        key = key_of(span)
+        key = (span.trace_id, span.span_id)
         if key in by_key:
             continue
         by_key[key] = span

@@ -128,13 +128,14 @@ def _step(placed: Placed, turns: Turns) -> Step:
     outputs = placed.content.outputs
     attributes = placed.attributes
     reasons = [message.finish_reason for message in outputs or () if message.finish_reason]
+    call_ids = [call.call_id for message in outputs or () for call in message.calls if call.call_id is not None]
     return Step(
         placed.anchor,
         placed.agent,
         placed.start_ns,
         placed.end_ns,
         _said(outputs),
-        tuple(call.call_id for message in outputs or () for call in message.calls if call.call_id is not None),
+        tuple(call_ids),
         at.text(attributes, at.REQUEST_MODEL),
         at.text(attributes, at.RESPONSE_MODEL),
         next(iter((*_finish_reasons(attributes.get(at.FINISH_REASONS)), *reasons)), None),
@@ -310,6 +311,11 @@ def _notes(layout: Layout, calls: Iterable[ToolCall], habits: Habits) -> Iterabl
 
 
 def _tells_content(content: Content) -> bool:
-    messages = [*(content.inputs or ()), *(content.outputs or ())]
-    told = content.inputs is not None or content.outputs is not None
-    return told and not (any(one.hidden for one in messages) and not any(one.text for one in messages))
+    if content.inputs is None and content.outputs is None:
+        return False
+    hides = False
+    for message in (*(content.inputs or ()), *(content.outputs or ())):
+        if message.text:
+            return True
+        hides = hides or message.hidden
+    return not hides

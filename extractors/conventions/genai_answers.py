@@ -16,13 +16,14 @@ from extractors.messages import Message, ToolResult
 
 def enter_answers(ledger: Ledger, layout: Layout) -> None:
     """Results that later messages repeat; the first one told after the request counts."""
+    by_id = ledger.by_id
     for placed in sorted((*layout.exchanges, *layout.agent_spans, *layout.others), key=lambda item: item.start_ns):
         for message in _messages_of(placed):
             for answer in message.results:
-                known = ledger.by_id.get(answer.call_id, ()) if answer.call_id is not None else ()
+                known = by_id.get(answer.call_id, ()) if answer.call_id is not None else ()
                 if len(known) == 1 and known[0].answer is None and known[0].since_ns <= placed.end_ns:
                     known[0].answer = answer
-    if all(len(known) == 1 for known in ledger.by_id.values()):
+    if len(by_id) == sum(map(len, by_id.values())):
         return
     requests = ((placed, placed.start_ns) for placed in sorted(layout.exchanges, key=lambda item: item.start_ns))
     for placed, until_ns in (*requests, *((placed, placed.end_ns) for placed in layout.agent_spans)):

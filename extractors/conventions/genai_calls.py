@@ -65,9 +65,11 @@ def _enter_requests(ledger: Ledger, layout: Layout, no_tools: Container[str]) ->
     silent = [placed for placed in layout.agent_spans if (placed.run, placed.agent) not in answered]
     for placed in (*layout.exchanges, *silent):
         told = (*since_prompt(placed.content.inputs or ()), *(placed.content.outputs or ()))
-        for request in _calls(told, no_tools):
-            if request.call_id is not None and request.call_id not in ledger.by_id:
-                ledger.add(Draft(request.name, request.call_id, placed, request))
+        for message in told:
+            for request in message.calls:
+                new = request.call_id is not None and request.call_id not in ledger.by_id
+                if new and request.name not in no_tools:
+                    ledger.add(Draft(request.name, request.call_id, placed, request))
 
 
 def _calls(found: Iterable[Message], no_tools: Container[str] = ()) -> Iterable[RequestedCall]:
@@ -131,9 +133,10 @@ def _execution(placed: Placed) -> Execution:
     recorded = placed.attributes.get(at.TOOL_CALL_RESULT)
     result = result_text(recorded) if recorded is not None else None
     failed = _failed(placed)
-    for event in _told(placed) if arguments is None or result is None else ():
-        arguments = arguments if arguments is not None else _event_arguments(event)
-        result = result if result is not None else _event_result(event)
+    if arguments is None or result is None:
+        for event in _told(placed):
+            arguments = arguments if arguments is not None else _event_arguments(event)
+            result = result if result is not None else _event_result(event)
     return Execution(
         placed,
         at.text(placed.attributes, at.TOOL_NAME) or _name_in_span(placed),
@@ -187,7 +190,7 @@ def _settled(draft: Draft, turns: Turns, spans_every_call: bool) -> ToolCall:
     given = [one.arguments for one in spans]
     if draft.request is not None:
         given.append(draft.request.arguments)
-    readable = _first(map(at.as_object, given))
+    readable = _first_object(given)
     outcome = _outcome(draft, spans_every_call)
     result, error = _texts(draft, spans, outcome)
     return ToolCall(
@@ -210,9 +213,8 @@ def _outcome(draft: Draft, spans_every_call: bool) -> CallOutcome:
     says_failed = draft.answer.failed if draft.answer is not None else None
     if draft.executions:
         told = draft.executions[-1].placed.attributes.get(TOOL_STATUS)
-        stopped = STOPPED.get(told) if isinstance(told, str) else None
-        if stopped is not None:
-            return stopped
+        if isinstance(told, str) and told in STOPPED:
+            return STOPPED[told]
         failed = says_failed or True in [one.failed for one in draft.executions]
         return CallOutcome.FAILED if failed else CallOutcome.OK
     if draft.answer is None:
@@ -226,7 +228,9 @@ def _outcome(draft: Draft, spans_every_call: bool) -> CallOutcome:
 def _texts(draft: Draft, spans: Sequence[Execution], outcome: CallOutcome) -> tuple[str | None, str | None]:
     """Result and error. What the model read in place of a result is the error of a call that never ran."""
     answered = draft.answer.text if draft.answer is not None else None
-    result = _first([*[one.result for one in spans], answered])
+    result = _first([one.result for one in spans])
+    if result is None:
+        result = answered
     error = _first([one.error for one in spans])
     if outcome is CallOutcome.REFUSED and not spans:
         return None, answered
@@ -240,6 +244,15 @@ def _first(values: Iterable[_T | None]) -> _T | None:
     for value in values:  # a loop: this is asked several times of every call, and a generator costs more
         if value is not None:
             return value
+    return None
+
+
+def _first_object(values: Iterable[Value]) -> Mapping[str, Value] | None:
+    """The first that can be read as an object."""
+    for value in values:
+        found = at.as_object(value) if value is not None else None
+        if found is not None:
+            return found
     return None
 
 

@@ -21,6 +21,7 @@ from extractors.messages import (
     SYSTEM_ROLES,
     Message,
     from_parts,
+    history,
     message,
     messages,
     parts_of,
@@ -47,7 +48,9 @@ CONTENT_EVENTS: Final = frozenset({DETAILS, CHOICE, OLD_PROMPT, OLD_COMPLETION, 
 
 ASSISTANT: Final = "assistant"
 
+_JSON: Final = (at.SYSTEM_INSTRUCTIONS, at.INPUT_MESSAGES, at.OUTPUT_MESSAGES, at.TOOL_DEFINITIONS)
 _LISTS: Final = frozenset({at.INPUT_MESSAGES, at.OUTPUT_MESSAGES})
+_OPENING: Final = ("[", "{")
 _CONTENT_FIELDS: Final = frozenset({"content", "parts", "tool_calls", "id", "toolUse", "text"})
 
 RESULTS_OF_CYCLE: Final = "tool.result"
@@ -226,15 +229,14 @@ def _fullness(definition: ToolDefinition) -> int:
 
 def unreadable(attributes: Attributes) -> list[str]:
     """Keys whose message JSON is there but cannot be read; usually an attribute length limit cut it."""
-    keys = (at.SYSTEM_INSTRUCTIONS, at.INPUT_MESSAGES, at.OUTPUT_MESSAGES, at.TOOL_DEFINITIONS)
-    return [key for key in keys if _is_cut(key, attributes.get(key))]
+    return [key for key in _JSON if _is_cut(key, attributes.get(key))]
 
 
 def _is_cut(key: str, value: Value) -> bool:
-    if not isinstance(value, str) or not value.startswith(("[", "{")):
+    if not isinstance(value, str) or not value.startswith(_OPENING):
         return False
-    # Histories have been read piece by piece, and are not to be read as a whole only to see whether that works.
-    return (messages(value) if key in _LISTS else at.parse_json(value)) is None
+    # Asked is what has read the text already: messages piece by piece, anything else as a whole.
+    return (history(value) if key in _LISTS else at.parse_json(value)) is None
 
 
 def records_by_span(records: Iterable[LogRecord]) -> Mapping[tuple[str | None, str | None], list[LogRecord]]:

@@ -40,9 +40,10 @@ def _span_failure(span: Span) -> Failure | None:
 
 def has_failed(placed: Placed) -> bool:
     """Whether a span, its error type or an exception log event says so."""
-    by_span = placed.span is not None and placed.span.status is StatusCode.ERROR
-    by_record = any(record.event_name == EXCEPTION for record in placed.records)
-    return by_span or by_record or at.ERROR_TYPE in placed.attributes
+    if placed.span is not None and placed.span.status is StatusCode.ERROR:
+        return True
+    by_attribute = at.ERROR_TYPE in placed.attributes
+    return by_attribute or (bool(placed.records) and any(one.event_name == EXCEPTION for one in placed.records))
 
 
 def failure_text(placed: Placed) -> str | None:

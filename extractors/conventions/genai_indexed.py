@@ -22,10 +22,11 @@ _MAX_DIGITS: Final = 9
 
 def is_indexed(attributes: Attributes) -> bool:
     """Whether any attribute has one of these shapes."""
-    for key in attributes:  # noqa: SIM110  # asked of every span, and a generator costs twice as much
-        if key.startswith(_PREFIXES):
-            return True
-    return False
+    # Asked of every span: one look at all keys together, and at each only where that finds something.
+    keys = "\n".join(attributes)
+    return (PROMPT in keys or COMPLETION in keys or FUNCTIONS in keys) and any(
+        key.startswith(_PREFIXES) for key in attributes
+    )
 
 
 def indexed_messages(attributes: Attributes, prefix: str) -> list[Mapping[str, Value]] | None:
