@@ -55,5 +55,5 @@ def set_up_logs(settings: Log, redaction: Redaction = NOTHING) -> None:
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(level)
-    for chatty in ("httpx", "httpx2", "httpcore", "httpcore2", "anthropic", "uvicorn.error", "grpc"):
+    for chatty in ("httpx", "httpx2", "httpcore", "httpcore2", "anthropic", "uvicorn.error", "grpc", "aiokafka"):
         logging.getLogger(chatty).setLevel(max(level, logging.WARNING))

@@ -55,3 +55,14 @@ def test_another_level_holds_for_loggers_that_are_in_use() -> None:
     shown = subprocess.run([sys.executable, "-c", LEVELS], capture_output=True, text=True, check=True, timeout=60)
     said = [json.loads(line)["level"] for line in shown.stderr.splitlines()]
     assert said == ["warning", "error", "debug", "warning", "error", "error"]
+
+
+def test_the_kafka_client_does_not_log_the_messages_it_sends() -> None:
+    """Which it would at the level debug."""
+    program = (
+        "import logging; from collector.config import Log; from collector.logs import set_up_logs; "
+        "from judge.redaction import Redaction; set_up_logs(Log(level='debug'), Redaction()); "
+        "logging.getLogger('aiokafka.producer.producer').debug('Sending (key=%s value=%s)', 'k', 'what the agent said')"
+    )
+    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert shown.stderr == ""

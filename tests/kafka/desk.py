@@ -9,6 +9,7 @@ from uuid import uuid4
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import KafkaError
 
 from tests.eventually import eventually
@@ -77,6 +78,16 @@ class Desk:
                     }
                 finally:
                     await admin.close()
+
+    async def config(self, topic: str) -> dict[str, str]:
+        """The settings of a topic."""
+        admin = await self._admin()
+        try:
+            (answer,) = await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, topic)])
+        finally:
+            await admin.close()
+        (resource,) = answer.to_object()["resources"]
+        return {entry["config_names"]: entry["config_value"] for entry in resource["config_entries"]}
 
     async def send(self, topic: str, key: bytes | None, value: bytes, headers: Sequence[tuple[str, bytes]] = ()) -> int:
         """Write one record, acknowledged by all replicas; its offset."""

@@ -1,0 +1,179 @@
+"""Clients of Kafka as the configuration wants them, and starting them while Kafka may still be on its way."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, Literal
+
+import structlog
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.coordinator.assignors.range import RangePartitionAssignor
+from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
+from aiokafka.errors import KafkaError
+
+from collector.kafka.errors import KafkaNotReached, KafkaUnusable
+from collector.kafka.settings import KafkaSettings, KafkaTls
+
+log = structlog.get_logger(__name__)
+
+_FIRST_WAIT_S, _LONGEST_WAIT_S = 0.2, 5.0
+_STOP_S = 10.0  # a client that is stopped flushes, which takes for ever when no broker answers
+
+
+class KafkaClients:
+    """Makes clients; they are not started. Belongs to a running event loop."""
+
+    def __init__(self, settings: KafkaSettings) -> None:
+        """Reads the certificates. Raises `KafkaUnusable`, naming the key, when that cannot be done."""
+        self.settings = settings
+        self._reach: dict[str, Any] = {
+            "bootstrap_servers": list(settings.bootstrap_servers),
+            "client_id": settings.client_id,
+            "request_timeout_ms": _ms(settings.request_seconds),
+            "security_protocol": settings.security_protocol,
+        }
+        if settings.security_protocol.endswith("SSL"):
+            self._reach["ssl_context"] = _tls(settings)
+        if settings.sasl_mechanism is not None and settings.password is not None:
+            self._reach |= {
+                "sasl_mechanism": settings.sasl_mechanism,
+                "sasl_plain_username": settings.username,
+                "sasl_plain_password": settings.password.get_secret_value(),
+            }
+
+    def admin(self) -> AIOKafkaAdminClient:
+        return AIOKafkaAdminClient(**self._reach)
+
+    def producer(self, transactional_id: str | None = None) -> AIOKafkaProducer:
+        """Idempotent, acknowledged by all replicas in sync; with an id it writes in transactions only. Its partitioner
+        is Java's: murmur2 of the key."""
+        settings = self.settings
+        return AIOKafkaProducer(
+            **self._reach,
+            acks="all",
+            enable_idempotence=True,
+            transactional_id=transactional_id,
+            compression_type=None if settings.compression == "none" else settings.compression,
+            max_request_size=settings.max_message_bytes,
+            max_batch_size=settings.batch_bytes,
+            linger_ms=_ms(settings.linger_seconds),
+            **settings.extra.producer,
+        )
+
+    def consumer(
+        self,
+        group: str | None = None,
+        *,
+        isolation: Literal["read_committed", "read_uncommitted"] = "read_committed",
+        sticky: bool = False,
+    ) -> AIOKafkaConsumer:
+        """Of no topic yet; commits only what it is told to. Members of a group share partitions by ranges, so that the
+        same numbers of topics with equal counts go to one member; `sticky`: as few as can be change hands."""
+        settings = self.settings
+        return AIOKafkaConsumer(
+            **self._reach,
+            group_id=group,
+            group_instance_id=settings.instance_id if group is not None else None,
+            enable_auto_commit=False,
+            auto_offset_reset=settings.start_from if group is not None else "earliest",
+            isolation_level=isolation,
+            max_partition_fetch_bytes=settings.fetch_bytes,
+            partition_assignment_strategy=(StickyPartitionAssignor if sticky else RangePartitionAssignor,),
+            session_timeout_ms=_ms(settings.session_timeout_seconds),
+            heartbeat_interval_ms=_ms(settings.heartbeat_seconds),
+            rebalance_timeout_ms=_ms(settings.rebalance_timeout_seconds),
+            max_poll_interval_ms=_ms(settings.poll_seconds),
+            **settings.extra.consumer,
+        )
+
+    async def started(self, make: Callable[[], Any], within_s: float | None = None) -> Any:
+        """A client that `make` makes, started; tried again until Kafka answers. Raises `KafkaNotReached` when it does
+        not within `kafka.start_seconds` (or `within_s`)."""
+        last = "no answer"
+        wait_s = _FIRST_WAIT_S
+        try:
+            async with asyncio.timeout(self.settings.start_seconds if within_s is None else within_s):
+                while True:
+                    with _overheard() as said:
+                        try:
+                            return await _started(make())
+                        except KafkaError as error:
+                            last = said[-1] if said else str(error)
+                    log.warning("kafka_not_reached", error=last, again_in_s=wait_s)
+                    await asyncio.sleep(wait_s)
+                    wait_s = min(_LONGEST_WAIT_S, wait_s * 2)
+        except TimeoutError:
+            servers = ", ".join(self.settings.bootstrap_servers)
+            raise KafkaNotReached(f"Kafka at {servers} cannot be used: {last}") from None
+
+    @asynccontextmanager
+    async def administering(self, within_s: float | None = None) -> AsyncIterator[AIOKafkaAdminClient]:
+        """An admin client for as long as the block runs. Raises `KafkaNotReached`."""
+        admin = await self.started(self.admin, within_s)
+        try:
+            yield admin
+        finally:
+            await stop(admin)
+
+
+async def stop(client: Any) -> None:
+    """Stop a producer, consumer or admin client, within bounds, and whatever state it is in."""
+    closing = client.close if isinstance(client, AIOKafkaAdminClient) else client.stop
+    try:
+        async with asyncio.timeout(_STOP_S):
+            await closing()
+    except (TimeoutError, KafkaError) as error:
+        log.warning("kafka_client_not_stopped", error=f"{type(error).__name__}: {error}")
+
+
+@contextmanager
+def _overheard() -> Iterator[list[str]]:
+    """What the client library logs as an error. It does not raise why a broker could not be connected to (refused,
+    wrong password, unknown authority): it only says so there."""
+    said: list[str] = []
+    listener = logging.Handler(logging.ERROR)
+    listener.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
+    library = logging.getLogger("aiokafka")
+    library.addHandler(listener)
+    try:
+        yield said
+    finally:
+        library.removeHandler(listener)
+
+
+async def _started(client: Any) -> Any:
+    try:
+        await client.start()
+    except BaseException:  # cancelled too: a client that is not stopped keeps its connections
+        await stop(client)
+        raise
+    return client
+
+
+def _tls(settings: KafkaSettings) -> ssl.SSLContext:
+    tls = settings.tls
+    context = _authorities(tls)
+    if tls.certificate_file is not None:
+        password = tls.key_password.get_secret_value() if tls.key_password else ""  # without one OpenSSL would ask
+        try:
+            context.load_cert_chain(tls.certificate_file, tls.key_file, password)
+        except (OSError, ssl.SSLError) as error:
+            files = " and ".join(str(file) for file in (tls.certificate_file, tls.key_file) if file)
+            raise KafkaUnusable(f"kafka.tls.certificate_file, key_file: {files} cannot be used: {error}") from error
+    return context
+
+
+def _authorities(tls: KafkaTls) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cafile=tls.ca_file)
+    except (OSError, ssl.SSLError) as error:
+        raise KafkaUnusable(f"kafka.tls.ca_file: {tls.ca_file} cannot be used: {error}") from error
+
+
+def _ms(seconds: float) -> int:
+    return round(seconds * 1000)
