@@ -38,6 +38,11 @@ class JudgeMetrics:
             "unit",
             "evaluator",
         )
+        self._ready = gauge(
+            "judge_ready",
+            "1 while somebody can be asked; 0 without a judge, while its circuit is open, and while models are refused "
+            "and no other answered in the last hour",
+        )
         self._open = gauge("judge_circuit_open", "1 while the judge is not asked because it failed or refused the key")
         self._opened = counter(
             "judge_circuit_opened_total", "Times that the circuit of the judge or of one model opened", "reason"
@@ -69,6 +74,9 @@ class JudgeMetrics:
     def budget(self, remaining: Sequence[tuple[Limit, float]]) -> None:
         for limit, share in remaining:
             self._remaining.labels(limit.window, limit.unit, limit.evaluator or "").set(share)
+
+    def ready(self, ready: bool) -> None:
+        self._ready.set(1 if ready else 0)
 
     def circuit(self, state: State) -> None:
         self._open.set(0 if state == "closed" else 1)

@@ -84,7 +84,7 @@ class BatchCollecting:
             self._count(item, outcome)
             if isinstance(outcome, (Answer, JudgeDeclined)):
                 one = pending[item.question_id]
-                self._gate.answered_in_batch(item.model)
+                self._gate.answered_in_batch(item.model, self._clock.now_ns())
                 await self._keeping.keep(
                     one, item.vote, outcome, item.reservation, model=item.model, key=item.key, batch=True
                 )

@@ -19,6 +19,8 @@ log = structlog.get_logger(__name__)
 
 MESSAGE_BATCHES = "message batches"
 """In place of a model: the service's taking of batches. It may be refused where single questions are answered."""
+_LATELY_NS = 3_600 * 1_000_000_000
+"""An answer this old no longer shows that a model can be asked: the configuration may have changed since."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,7 @@ class Gate:
         self._metrics = metrics
         self._default_model = default_model
         self._refusals: dict[Held, Refusal] = {}
+        self._answered_ns: dict[str, int] = {}
         self._show(0)
 
     def room(self, now_ns: int, in_flight: int) -> int:
@@ -66,6 +69,7 @@ class Gate:
         """The judge did its work, whatever it said."""
         was_open, refused = self._circuits.why is not None, call.model in self._circuits.refused()
         self._circuits.answered(call)
+        self._note_answer(call.model, now_ns)
         if was_open or refused:
             log.info("judge_answers_again", model=call.model)
         self._concurrency.answered()
@@ -95,9 +99,11 @@ class Gate:
         self._show(now_ns)
         return counts
 
-    def answered_in_batch(self, model: str) -> None:
+    def answered_in_batch(self, model: str, now_ns: int) -> None:
         """A question of this model was answered that was sent long ago."""
         self._circuits.answers(model)
+        self._note_answer(model, now_ns)
+        self._show(now_ns)
 
     def refused_in_batch(self, model: str, question: str, error: JudgeError, now_ns: int) -> bool:
         """As `failed`, of a question that was sent long ago."""
@@ -142,6 +148,18 @@ class Gate:
     def of_model(self, model: str) -> list[OfModel]:
         return [OfModel(model), *([OfModel(None)] if model == self._default_model else [])]
 
+    def unready(self, now_ns: int) -> Waiting | None:
+        """Why nobody can be asked at all: the judge's circuit is open, or models are refused and no other answered
+        lately."""
+        if (why := self._circuits.why) is not None:
+            return Waiting(why.reason, why.detail)
+        refused = self._circuits.refused()
+        if not refused or self._answered_ns.keys() - refused.keys():
+            return None
+        told = "; ".join(f"{model}: {error.detail}" for model, error in refused.items())
+        reason = next(iter(refused.values())).reason
+        return Waiting(reason, told if len(refused) == 1 else f"no other model answers; {told}")
+
     def waiting(
         self, now_ns: int, evaluator: str | None = None, *, high_risk: bool = False, model: str | None = None
     ) -> Waiting | None:
@@ -149,6 +167,8 @@ class Gate:
         are."""
         if (why := self._circuits.why) is not None:
             return Waiting(why.reason, why.detail)
+        if evaluator is None and (nobody := self.unready(now_ns)) is not None:
+            return nobody
         for refused, error in self._circuits.refused().items():
             concerned = not high_risk if refused == MESSAGE_BATCHES else refused == (model or self._default_model)
             if evaluator is None or concerned:
@@ -158,7 +178,14 @@ class Gate:
                 return Waiting("budget_spent", self._refusals[held].detail)
         return None
 
+    def _note_answer(self, model: str, now_ns: int) -> None:
+        if model != MESSAGE_BATCHES:  # that a batch is taken says nothing of the models in it
+            self._answered_ns[model] = now_ns
+
     def _show(self, now_ns: int) -> None:
+        lately = {model: at_ns for model, at_ns in self._answered_ns.items() if now_ns - at_ns < _LATELY_NS}
+        self._answered_ns = lately
+        self._metrics.ready(self.unready(now_ns) is None)
         self._metrics.circuit(self._circuits.state(now_ns))
         self._metrics.models_refused(len(self._circuits.refused()))
         self._metrics.concurrency(self._concurrency.limit)

@@ -10,16 +10,21 @@ from collector.store.store import Held, OfModel
 from judge.breaker import CircuitPolicy
 from judge.budget import Limit, Refusal
 from judge.concurrency import Concurrency, Pace
-from judge.errors import JudgeMisconfigured, JudgeUnavailable
+from judge.errors import JudgeError, JudgeMisconfigured, JudgeUnavailable
 
 DOWN = JudgeUnavailable("judge_unavailable", "529")
 SECOND = 1_000_000_000
 
 
 @pytest.fixture
-def gate() -> Gate:
+def metrics() -> Metrics:
+    return Metrics()
+
+
+@pytest.fixture
+def gate(metrics: Metrics) -> Gate:
     policy = CircuitPolicy(failures=1, first_s=5)
-    return Gate(policy, Concurrency(4), Pace(120), Metrics().judge, default_model="usual")
+    return Gate(policy, Concurrency(4), Pace(120), metrics.judge, default_model="usual")
 
 
 def _refusal(evaluator: str | None = None) -> Refusal:
@@ -93,3 +98,64 @@ def test_batches_that_are_not_taken_are_no_reason_for_questions_of_high_risk(gat
     assert gate.waiting(0, "any", high_risk=True) is None
     assert gate.to_try(5 * SECOND) == [], "no single question can try"
     assert gate.begins(5 * SECOND, MESSAGE_BATCHES, ["q"])
+
+
+REFUSED = JudgeMisconfigured("judge_not_authorised", "403 no permission", "model")
+
+
+def _ends(gate: Gate, model: str, error: JudgeError | None, now_ns: int = 0) -> None:
+    """One call put to the model, which is answered, or ends so."""
+    call = gate.begins(now_ns, model, [f"{model}-{now_ns}"])
+    assert call
+    if error is None:
+        gate.answered(call, now_ns)
+    else:
+        gate.failed(call, error, now_ns)
+
+
+def _ready(metrics: Metrics) -> bool:
+    return metrics.registry.get_sample_value("spanjudge_judge_ready") == 1
+
+
+def test_judging_is_ready_while_one_model_answers_and_not_when_all_are_refused(gate: Gate, metrics: Metrics) -> None:
+    assert _ready(metrics)
+    _ends(gate, "usual", None)
+    _ends(gate, "dear", REFUSED)
+    assert _ready(metrics)
+    assert gate.unready(0) is None
+    assert gate.waiting(0) == Waiting("judge_not_authorised", "dear: 403 no permission"), "told all the same"
+    _ends(gate, "usual", REFUSED)
+    assert not _ready(metrics)
+    told = "no other model answers; dear: 403 no permission; usual: 403 no permission"
+    assert gate.unready(0) == gate.waiting(0) == Waiting("judge_not_authorised", told)
+    _ends(gate, "dear", None, 5 * SECOND)
+    assert _ready(metrics)
+
+
+def test_an_answer_of_more_than_an_hour_ago_does_not_make_judging_ready(gate: Gate, metrics: Metrics) -> None:
+    _ends(gate, "before", None)
+    _ends(gate, "usual", REFUSED, 1)
+    assert _ready(metrics)
+    gate.room(3_600 * SECOND, 0)
+    assert not _ready(metrics)
+    assert gate.unready(3_600 * SECOND) == Waiting("judge_not_authorised", "usual: 403 no permission")
+
+
+def test_judging_is_not_ready_while_the_account_is_refused(gate: Gate, metrics: Metrics) -> None:
+    _ends(gate, "usual", JudgeMisconfigured("judge_not_authorised", "401 invalid key", "account"))
+    assert not _ready(metrics)
+    assert gate.unready(0) == Waiting("judge_not_authorised", "401 invalid key")
+
+
+def test_a_batch_that_is_taken_shows_nothing_of_its_models_and_an_answer_in_it_does(
+    gate: Gate, metrics: Metrics
+) -> None:
+    _ends(gate, MESSAGE_BATCHES, None)
+    gate.refused_in_batch("usual", "q", REFUSED, 0)
+    assert not _ready(metrics)
+    gate.answered_in_batch("dear", 0)
+    assert _ready(metrics)
+
+
+def test_without_a_judge_judging_is_not_ready() -> None:
+    assert not _ready(Metrics())
