@@ -18,19 +18,17 @@ from collector.errors import Malformed
 from collector.journal.rows import Signal, names, signal_flags
 from collector.otlp.envelope import ScopeGroup, walk
 from collector.otlp.spelled import TRACE_ID_FIRST, is_own_field
-from collector.otlp.wire_pb2 import RecordHead, SpanHead
+from collector.otlp.wire_pb2 import SpanHead
 from collector.sessions.book import SessionBook
 from collector.sessions.end_markers import EndMarkers, goes_on_from
 from collector.sessions.hot import SAMPLED_OUT, hot
+from collector.sessions.items import NO_SPAN, NO_TRACE, read_record, read_span
 from collector.sessions.keys import Kind, Naming, Owner, name_fault
-from collector.sessions.naming import named_at_sight, named_by_record, named_by_span
+from collector.sessions.naming import named_at_sight
 from collector.sessions.parts import Part, Parts, Routed
 from collector.sessions.surroundings import Around, Marks, Surroundings
 
 __all__ = ["Marks", "Routed", "Router"]
-
-_NO_TRACE = bytes(16)
-_NO_SPAN = bytes(8)
 
 
 class _Turn:
@@ -149,19 +147,14 @@ class Router:
         start, body, end = item
         request, naming, root = turn.request, None, False
         trace, number = request[body + 2 : body + 18], request[body + 20 : body + 28]
-        if request.startswith(TRACE_ID_FIRST, body) and trace != _NO_TRACE and number != _NO_SPAN:
+        if request.startswith(TRACE_ID_FIRST, body) and trace != NO_TRACE and number != NO_SPAN:
             naming = named_at_sight(request, body, end, around.names)
         if naming is None or self._wants_roots:
-            raw = request[body:end]
-            try:
-                span = SpanHead.FromString(raw)
-            except DecodeError:
-                turn.routed.reject(f"a span of {end - body} bytes cannot be decoded")
+            read = read_span(request[body:end], around.names)
+            if isinstance(read, str):
+                turn.routed.reject(read)
                 return
-            trace, naming, root = span.trace_id, named_by_span(raw, span, around.names), not span.parent_span_id
-            if (fault := _fault_of(span) or (naming and name_fault(naming.session))) is not None:
-                turn.routed.reject(fault)
-                return
+            trace, naming, root = read
         part = self._part(turn, around, trace, naming)
         if part is None:
             turn.routed.sampled_out += 1
@@ -174,17 +167,11 @@ class Router:
     def _records(self, turn: _Turn, group: ScopeGroup, around: Around) -> None:
         routed = turn.routed
         for start, body, end in group.items:
-            raw = turn.request[body:end]
-            try:
-                record = RecordHead.FromString(raw)
-            except DecodeError:
-                routed.reject(f"a log record of {end - body} bytes cannot be decoded")
+            read = read_record(turn.request[body:end], around.names)
+            if isinstance(read, str):
+                routed.reject(read)
                 continue
-            trace = record.trace_id if len(record.trace_id) == 16 and record.trace_id != _NO_TRACE else b""
-            naming = named_by_record(raw, record, around.names)
-            if naming is not None and (fault := name_fault(naming.session)) is not None:
-                routed.reject(fault)
-                continue
+            trace, naming, record = read
             if naming is None and not trace:
                 if around.session is None:
                     routed.no_session += 1
@@ -231,13 +218,3 @@ def _is_root(span: bytes) -> bool:
         return not SpanHead.FromString(span).parent_span_id
     except DecodeError:
         return False
-
-
-def _fault_of(span: SpanHead) -> str | None:
-    """Why a span that could be parsed cannot be kept; None when it can."""
-    trace, number = span.trace_id, span.span_id
-    if len(trace) != 16 or trace == _NO_TRACE:
-        return f"a span has a trace id of {len(trace)} bytes, 16 that are not all zero expected"
-    if len(number) != 8 or number == _NO_SPAN:
-        return f"a span has a span id of {len(number)} bytes, 8 that are not all zero expected"
-    return None
