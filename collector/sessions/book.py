@@ -18,6 +18,7 @@ from collector.journal.rows import FIRST_ROW, NO_ROW, Row, RowKey, RowType, clos
 from collector.sessions.claims import Claim as Claim  # noqa: PLC0414 - what the book gives is looked for here
 from collector.sessions.claims import Discarded as Discarded  # noqa: PLC0414
 from collector.sessions.claims import Holds
+from collector.sessions.deadlines import Deadlines
 from collector.sessions.hot import OUTSIDE, SAMPLED_OUT, HotTraces
 from collector.sessions.index import Ref, State, seconds
 from collector.sessions.keys import Digest, Kind, Owner, kept
@@ -47,6 +48,7 @@ class SessionBook:
         self.hot = HotTraces(now_ms)
         self._links = known.links
         self._roots = known.roots
+        self._deadlines = Deadlines(self.policy, known.index, known.links, known.roots, known.rules)
         self._holds = Holds(known.index.needed)
         self._wheel = Wheel(now_ms)
         self._outside: list[TraceKey] = []
@@ -97,7 +99,7 @@ class SessionBook:
     def full(self, slot: int) -> bool:
         """Has this session, or trace, got all it may have, in all its revisions? Its next closing judges it, and it
         takes nothing more: every revision reads all that came before it."""
-        return self.index.items[slot] >= self.policy.max_spans or self.index.size[slot] >= self.policy.max_bytes
+        return self._deadlines.full(slot)
 
     # -- who is it? ---------------------------------------------------------------------------------------------
 
@@ -121,7 +123,7 @@ class SessionBook:
         if parked is not None and self.index.ended[parked]:  # the end marker came before the name
             self.ended(session, now_ms)
         if self.policy.roots_end and trace in self._roots:
-            self._file(session, self._due_ms(session))
+            self._file(session, self._deadlines.due_ms(session))
 
     def unnamed(self, tenant: str, trace: bytes, resource_name: str | None, now_ms: int) -> int:
         """An item of this trace that names no session. Returns the trace's slot, or SAMPLED_OUT."""
@@ -198,7 +200,7 @@ class SessionBook:
             text = rule.encode()
             self._row(slot, RowType.RULE, (text,), len(text), now_ms)
             for session in (slot, *self._readers(slot)):
-                self._file(session, self._due_ms(session))
+                self._file(session, self._deadlines.due_ms(session))
 
     def _readers(self, slot: int) -> tuple[int, ...]:
         """Of a trace; none of a session."""
@@ -208,7 +210,7 @@ class SessionBook:
         slot = self.index.find(digest)
         if slot is None:
             slot = self.index.add(digest, kind, now_ms)
-            self._file(slot, self._due_ms(slot))
+            self._file(slot, self._deadlines.due_ms(slot))
         else:
             self._touch(slot, now_ms)
         return slot
@@ -219,35 +221,9 @@ class SessionBook:
         self.index.last_ms[slot] = now_ms
         if self.index.reopen(slot, now_ms):
             self._row(slot, RowType.OPENED, (), 0, now_ms)
-            self._file(slot, self._due_ms(slot))
+            self._file(slot, self._deadlines.due_ms(slot))
 
     # -- time ---------------------------------------------------------------------------------------------------
-
-    def _due_ms(self, slot: int) -> int:
-        index, policy = self.index, self.policy
-        if index.state[slot] == State.LINGERING:
-            return index.last_ms[slot] + policy.late_window_ms
-        if self.full(slot):
-            return 0
-        idle_ms, max_age_ms = self._times(slot)
-        due = min(index.last_ms[slot] + idle_ms, index.first_s[slot] * 1000 + max_age_ms)
-        if index.ended[slot] or self._roots_ended(slot):
-            due = min(due, index.last_ms[slot] + policy.settle_ms)
-        return due
-
-    def _times(self, slot: int) -> tuple[int, int]:
-        """Idle time and maximum age: the longest of the session and of the traces it reads."""
-        idle_ms, max_age_ms = self.idle_rules.times(slot)
-        if self.policy.rules and self.index.kind[slot] == Kind.SESSION:
-            known = self.index.rules[slot] != 0
-            for trace in self._links.parked(slot):
-                idle, age = self.idle_rules.times(trace)
-                idle_ms, max_age_ms = (max(idle_ms, idle), max(max_age_ms, age)) if known else (idle, age)
-                known = True
-        return idle_ms, max_age_ms
-
-    def _roots_ended(self, slot: int) -> bool:
-        return self.policy.roots_end and self._roots.complete(slot)
 
     def _file(self, slot: int, due_ms: int) -> None:
         """Look at this session at that time. A session may be filed more than once; early looks do no harm."""
@@ -262,35 +238,25 @@ class SessionBook:
             slot = self.index.slot(ref)
             if slot is None or ref in found or self.index.state[slot] == State.CLOSED:
                 continue
-            due_ms = self._due_ms(slot)
+            due_ms = self._deadlines.due_ms(slot)
             if due_ms > now_ms:
                 self._file(slot, due_ms)
-            elif self.index.state[slot] != State.LINGERING:
-                reason = self._reason(slot, now_ms)
-                if reason is not None:
-                    found[ref] = reason
-                    if len(found) == most:
-                        break
-            elif ref in self._holds:
-                self._file(slot, now_ms + _HELD_MS)
-            elif not self._readers(slot):
-                self._forget(slot, now_ms)
+            elif self.index.state[slot] == State.LINGERING:
+                self._let_go(slot, now_ms)
+            elif self._readers(slot):  # a trace, which follows the sessions that read it
+                self._file(slot, now_ms + self.policy.idle_ms)
+            else:
+                found[ref] = self._deadlines.reason(slot, now_ms)
+                if len(found) == most:
+                    break
         return list(found.items())
 
-    def _reason(self, slot: int, now_ms: int) -> str | None:
-        """Why the session closes now; None when it is a trace that follows the sessions that read it."""
-        index, policy = self.index, self.policy
-        if self._readers(slot):
-            self._file(slot, now_ms + policy.idle_ms)
-            return None
-        if self.full(slot):
-            return "max_size"
-        if index.last_ms[slot] + policy.settle_ms <= now_ms:
-            if index.ended[slot]:
-                return "end_marker"
-            if self._roots_ended(slot):
-                return "roots_ended"
-        return "max_age" if index.first_s[slot] * 1000 + self._times(slot)[1] <= now_ms else "idle"
+    def _let_go(self, slot: int, now_ms: int) -> None:
+        """Its late window is over."""
+        if self.index.ref(slot) in self._holds:
+            self._file(slot, now_ms + _HELD_MS)
+        elif not self._readers(slot):
+            self._forget(slot, now_ms)
 
     # -- closing ------------------------------------------------------------------------------------------------
 
@@ -371,7 +337,7 @@ class SessionBook:
             return
         self._row(slot, RowType.DONE, (), 0, now_ms, flags=revision)
         if self.index.judged(slot, revision):
-            self._file(slot, self._due_ms(slot))
+            self._file(slot, self._deadlines.due_ms(slot))
 
     def _forget(self, slot: int, now_ms: int, outside: bytes = b"") -> None:
         """Free a session, and the traces that nobody else reads. `outside` are the names of a trace of a session that
@@ -450,7 +416,7 @@ class SessionBook:
         for slot in index.slots():
             index.first_s[slot] = min(index.first_s[slot], seconds(now_ms))
             index.last_ms[slot] = now_ms if index.state[slot] == State.OPEN else min(index.last_ms[slot], now_ms)
-            self._file(slot, self._due_ms(slot))
+            self._file(slot, self._deadlines.due_ms(slot))
 
     def recover(self, rows: Iterable[tuple[RowKey, bytes]], last_row: int, now_ms: int) -> list[Claim]:
         """Become the book that `read` gives; the closings still to be judged."""
@@ -462,9 +428,10 @@ class SessionBook:
         """Take the place of what was read from the journal while this book stood still. Row numbers are not used again:
         where files were lost, somebody may still mean the rows that stood in them."""
         next_row = max(self._next_row, book._next_row)
+        policy = self.policy  # which may have been read anew meanwhile
         for name, value in vars(book).items():
             setattr(self, name, value)
-        self._next_row = next_row
+        self.policy, self._next_row = policy, next_row
 
     # -- figures ------------------------------------------------------------------------------------------------
 

@@ -422,7 +422,7 @@ def _known(book: SessionBook) -> dict[bytes, tuple[object, ...]]:
             index.revision[slot],
             sorted(book.idle_rules.rules(slot)),
             sorted(book._links.traces(slot)),
-            book._roots_ended(slot),
+            book._deadlines.roots_ended(slot),
         )
         for slot in index.slots()
         if index.first_row[slot] != NOTHING_NEEDED
