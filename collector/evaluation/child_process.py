@@ -20,6 +20,7 @@ from collector.malloc import SETTINGS
 
 _START_S = 60.0
 _LOOK_S = 1.0
+_END_S = 5.0
 _DESCRIPTOR_OF_LOGS = 2
 
 Ending: TypeAlias = Literal["stopped", "died", "timeout"]
@@ -149,6 +150,9 @@ class ChildProcess:
         while not receiving.done():
             await asyncio.wait({receiving}, timeout=_LOOK_S)
             self._look()
+        if self._stopping and not self._hangs:
+            with suppress(TimeoutError):  # it has closed its end, and has itself to close
+                await asyncio.wait_for(self._process.wait(), _END_S)
         await self._clear_away()
         ending: Ending = "timeout" if self._hangs else "died"
         if self._stopping and self.exit_code == 0:

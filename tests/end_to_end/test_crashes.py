@@ -2,81 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import sqlite3
-import threading
 from contextlib import closing
 from pathlib import Path
 
-import grpc
-
-from collector.store.store import ClosedSession
 from tests.end_to_end.agents import conversation, request, tool_span
+from tests.end_to_end.sending import Sender, assert_complete
 from tests.end_to_end.server import Server, wait_for
-
-
-class Sender:
-    """Sends spans of a few sessions from a thread, on and on; remembers which were acknowledged."""
-
-    def __init__(self, server: Server, sessions: int) -> None:
-        self.sent = 0
-        self.acknowledged: dict[str, set[str]] = {f"chat-{number}": set() for number in range(1, sessions + 1)}
-        self._server = server
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-
-    def __enter__(self) -> Sender:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
-
-    def count(self) -> int:
-        return sum(map(len, self.acknowledged.values()))
-
-    def wait_for_more(self, spans: int, what: str) -> None:
-        enough = self.count() + spans
-        wait_for(lambda: self.count() >= enough, what)
-
-    def _run(self) -> None:
-        with self._server.exporting() as export:
-            for number in itertools.count(1):
-                spans = [
-                    tool_span(name, trace, trace * 100_000 + number * 10 + at)
-                    for trace, name in enumerate(self.acknowledged, start=1)
-                    for at in range(5)
-                ]
-                while not self._stop.is_set():
-                    try:
-                        export(request(spans))
-                    except grpc.RpcError:
-                        continue  # what is not acknowledged is sent again, as every exporter does
-                    for span in spans:
-                        name = span.attributes[0].value.string_value
-                        self.acknowledged[name].add(f"call-{int.from_bytes(span.span_id, 'big')}")
-                    break
-                if self._stop.is_set():
-                    return
-
-
-def _calls(closed: ClosedSession) -> set[str | None]:
-    assert closed.trajectory is not None
-    return {call.call_id for call in closed.trajectory.tool_calls}
-
-
-def _assert_complete(server: Server, acknowledged: dict[str, set[str]]) -> None:
-    """Every acknowledged span of a session is in one closing of it, and no revision was judged twice."""
-    for name, calls in acknowledged.items():
-        assert len(calls) > 10
-
-        def complete(name: str = name, calls: set[str] = calls) -> bool:
-            return any(calls <= _calls(closed) for closed in server.closings(name))
-
-        wait_for(complete, f"every acknowledged span of {name} in one closing")
-        revisions = [closed.ref.revision for closed in server.closings(name)]
-        assert len(set(revisions)) == len(revisions)
 
 
 def test_every_acknowledged_span_is_judged_whenever_the_process_is_killed(tmp_path: Path) -> None:
@@ -87,7 +19,7 @@ def test_every_acknowledged_span_is_judged_whenever_the_process_is_killed(tmp_pa
             server.kill()
             server.start()
     with server:
-        _assert_complete(server, sender.acknowledged)
+        assert_complete(server, sender.acknowledged)
 
 
 def test_a_stop_loses_nothing_of_what_is_being_sent(tmp_path: Path) -> None:
@@ -97,7 +29,7 @@ def test_a_stop_loses_nothing_of_what_is_being_sent(tmp_path: Path) -> None:
         assert server.stop() == 0
         server.start()
     with server:
-        _assert_complete(server, sender.acknowledged)
+        assert_complete(server, sender.acknowledged)
 
 
 def test_a_kill_between_closing_and_judging_judges_once(tmp_path: Path) -> None:
