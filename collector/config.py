@@ -283,8 +283,12 @@ def load_config(path: Path, environment: Mapping[str, str]) -> Config:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise DocumentError((Problem(str(path), 1, "", f"the file cannot be read: {error}"),)) from error
-    config = parse_document(text, str(path), Config, environment)
-    base = path.resolve().parent
+    return made_absolute(parse_document(text, str(path), Config, environment), path)
+
+
+def made_absolute(config: Config, file: Path) -> Config:
+    """The configuration that stands in the file, with its paths taken from there."""
+    base = file.resolve().parent
     suites, rubrics = (tuple(str(base / pattern) for pattern in each) for each in (config.suites, config.rubrics))
     kafka = config.kafka and config.kafka.model_copy(update={"tls": config.kafka.tls.relative_to(base)})
     return config.model_copy(

@@ -9,6 +9,7 @@ from pathlib import Path
 from pydantic import BaseModel, ValidationError
 
 from collector.config import Config, load_config
+from collector.config_problems import with_those_of_its_files
 from collector.reading import Rules
 from collector.rules import RuleFiles, load_rules, read_rule_files
 from judge.documents import DocumentError, Problem
@@ -28,8 +29,12 @@ class InForce:
 
 
 def read_in_force(file: Path, environment: Mapping[str, str]) -> InForce:
-    """Raises `DocumentError` with every problem of the configuration, or of its files."""
-    return in_force(load_config(file, environment), str(file))
+    """Raises `DocumentError` with every problem of the configuration and of its files."""
+    try:
+        config = load_config(file, environment)
+    except DocumentError as error:
+        raise with_those_of_its_files(error, file, environment) from error
+    return in_force(config, str(file))
 
 
 def in_force(config: Config, source: str) -> InForce:

@@ -51,10 +51,11 @@ def load_rules(
     """Raises `DocumentError`. `source` is the configuration file, for messages; `plugins` are the installed ones
     unless given; `files` are what was read before, else they are read now."""
     options = {name: _options(entry) for name, entry in config.evaluators.items()}
-    problems: list[Problem] = []
+    in_suites: list[Problem] = []
     suites = _or_problems(
-        lambda: load_suites(config.suites, source) if files is None else parse_suites(files.suites), problems
+        lambda: load_suites(config.suites, source) if files is None else parse_suites(files.suites), in_suites
     )
+    problems: list[Problem] = []
     added = load_plugins(entry_points(group=PLUGIN_GROUP) if plugins is None else plugins, source, problems)
     taken = TAKEN | added.keys()
     rubrics = _or_problems(
@@ -63,7 +64,7 @@ def load_rules(
     )
     custom: dict[str, Entry] = {rubric.id: rubric_entry(rubric) for rubric in rubrics}
     custom |= {name: plugin_entry(plugin) for name, plugin in added.items()}
-    # With a broken file or plugin, a name that nobody knows may be its: it is looked at once that is mended.
+    # With a broken rubric or plugin, a name that nobody knows may be its: it is looked at once that is mended.
     named = {name: option for name, option in options.items() if not problems or name in {*NAMES, *custom}}
     problems += [Problem(source, 1, f"evaluators.{key}", told) for key, told in option_problems(named, custom)]
     limited = () if problems else config.judge.budget.evaluators
@@ -73,8 +74,8 @@ def load_rules(
         if name not in {*NAMES, *custom}
     ]
     problems += _sampling_problems(config, source, {} if problems else {**BUILT_IN, **custom})
-    if problems:
-        raise DocumentError(tuple(problems))
+    if in_suites or problems:
+        raise DocumentError((*in_suites, *problems))
     evaluators = build(options, config.judge.transcript_tokens, custom, redaction_of(config.judge))
     return Rules(evaluators, suites, session_names(config), config.sampling.sampling())
 

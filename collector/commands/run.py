@@ -15,9 +15,9 @@ import typer
 if TYPE_CHECKING:
     from collector.app import Addresses
 
-from collector.commands.files import DEFAULTS, ConfigFile, config_of, problems, rules_of
+from collector.commands.files import DEFAULTS, ConfigFile, config_of, problems
 from collector.config import Config
-from collector.in_force import in_force, read_in_force
+from collector.in_force import InForce, in_force, read_in_force
 from collector.reading import Rules
 from judge.documents import DocumentError
 
@@ -48,11 +48,8 @@ def run(config_file: ConfigFile = None) -> None:
     from collector.judge_building import redaction_of
     from collector.logs import set_up_logs
 
-    config = config_of(config_file)
-    try:
-        now = in_force(config, str(config_file or DEFAULTS))
-    except DocumentError as error:
-        raise problems(error) from error
+    now = _in_force(config_file)
+    config = now.config
     set_up_logs(config.log, redaction_of(config.judge))
 
     def started(addresses: Addresses) -> None:
@@ -70,7 +67,7 @@ def run(config_file: ConfigFile = None) -> None:
 def check_config(
     config_file: Annotated[Path, typer.Argument(help="Configuration file (YAML).", metavar="FILE")],
 ) -> None:
-    """Check a configuration and its suites: say every problem with its line, and exit with 1 if there is one.
+    """Check a configuration, its suites and rubrics: say every problem with its line; exit with 1 if there is one.
 
     Starts nothing. Run it before each deployment, and in CI for the suites.
 
@@ -78,12 +75,19 @@ def check_config(
     Example:
       spanjudge check-config spanjudge.yaml
     """
-    config = config_of(config_file)
-    rules = rules_of(config, config_file)
+    rules = _in_force(config_file).rules
     cases = sum(len(suite.cases) for suite in rules.suites)
     typer.echo(
         f"{config_file}: good. Evaluators: {len(rules.evaluators)}, suites: {len(rules.suites)}, cases: {cases}."
     )
+
+
+def _in_force(file: Path | None) -> InForce:
+    """Exits with 1 and every problem."""
+    try:
+        return in_force(config_of(None), DEFAULTS) if file is None else read_in_force(file, os.environ)
+    except DocumentError as error:
+        raise problems(error) from error
 
 
 def config_schema() -> None:
