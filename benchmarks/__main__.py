@@ -42,6 +42,7 @@ WARM_UP_SPANS = 6_000
 WARM_UP_PASS, MEASURED_PASS = 1, 1_000
 SETTLE_S = 0.3
 """Work that follows the last answer belongs to it; it has this long to end before the CPU is read."""
+QUIET_CPU_S, QUIET_WITHIN_S = 0.02, 20.0
 WATCH_S = 0.05
 
 
@@ -53,6 +54,7 @@ def measure(target: Target, case: Case, number: int, pool: Path, connections: in
     with target.server as server:
         warm_up, _ = under_load([*client, "--spans", str(WARM_UP_SPANS), "--first-pass", str(WARM_UP_PASS)], server)
         client += ["--rate", str(case.rate)] if case.rate is not None else []
+        _until_quiet(server)
         before = server.cpu_s()
         outcome, peak = under_load([*client, "--spans", str(case.spans), "--first-pass", str(MEASURED_PASS)], server)
         time.sleep(SETTLE_S)
@@ -70,6 +72,17 @@ def measure(target: Target, case: Case, number: int, pool: Path, connections: in
                 *_problems(target, case, warm_up.acked_spans + outcome.acked_spans),
             ),
         )
+
+
+def _until_quiet(server: Server) -> None:
+    """A server may serve while its helper processes still start; that is no cost of what it serves."""
+    until = time.monotonic() + QUIET_WITHIN_S
+    used = server.cpu_s()
+    while time.monotonic() < until:
+        time.sleep(SETTLE_S)
+        used, before = server.cpu_s(), used
+        if used - before < QUIET_CPU_S:
+            return
 
 
 def under_load(command: Sequence[str], server: Server) -> tuple[Outcome, Memory]:

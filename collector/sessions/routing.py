@@ -199,12 +199,12 @@ class Router:
             if book.index.generation[known.slot] == known.generation:
                 return turn.parts.of(known.slot, known.head)
         owner = Owner(Kind.SESSION, naming.session, tenant)
-        head = names(owner)
         slot = book.named(owner, trace, now_ms)
-        generation = 0 if slot == SAMPLED_OUT else book.index.generation[slot]
+        inside = slot != SAMPLED_OUT
+        head, generation = (names(owner), book.index.generation[slot]) if inside else (b"", 0)
         if trace:
             book.hot.put(tenant, trace, hot(naming, around.names, slot, generation, head))
-        return None if slot == SAMPLED_OUT else turn.parts.of(slot, head)
+        return turn.parts.of(slot, head) if inside else None
 
     def _end(self, session: str, turn: _Turn) -> None:
         slot = self._book.index.find(Owner(Kind.SESSION, session, turn.tenant).digest)
