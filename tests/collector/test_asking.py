@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import tracemalloc
 from collections.abc import AsyncIterator, Callable
 from contextlib import closing
 from dataclasses import replace
@@ -681,3 +682,35 @@ async def test_a_damaged_vote_is_asked_again(desk_of: Making, tmp_path: Path) ->
     assert judged
     assert judged.verdict.agreement == 1.0
     assert len(desk.judge.asked) == 4
+
+
+async def test_ten_thousand_waiting_questions_cost_little_memory_and_are_asked_in_their_order(desk_of: Making) -> None:
+    desk = desk_of(ScriptedJudge(down), concurrency=8)
+    record = "what the agent did " * 200
+    for number in range(100):
+        session = f"s-{number}"
+        questions = [
+            ask(f"q{number * 100 + one}", session, created_ns=NOW_NS + number, prefix=f"{session} {record}")
+            for one in range(100)
+        ]
+        await desk.add(*questions, session=session)
+    tracemalloc.start()
+    try:
+        for _ in range(30):
+            await desk.round()
+            desk.clock.advance(60)
+        assert await desk.store.pending_questions() == 10_000
+        assert len(desk.judge.asked) < 50, "a few failures, then one try a minute"
+        desk.judge.asked.clear()
+        desk.judge.says = yes
+        desk.clock.advance(60)
+        while len(desk.judge.asked) < 100:
+            await desk.round()
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 5_000_000, "of 38 MB that wait"
+    probe, *others = [int(ref.removeprefix("q")) for ref in refs(desk.judge)]
+    assert probe < 100, "one that had not tried before"
+    # Side by side with others a question may be a few places ahead; it is never left behind.
+    assert all(abs(place - number) <= 2 * 8 for place, number in enumerate(others))

@@ -16,7 +16,9 @@ from tests.fakes.anthropic_stub import (
     Behaviour,
     Reply,
     Request,
+    breaks_off,
     fails,
+    hangs,
     overloaded,
     rate_limited,
     refuses,
@@ -81,9 +83,10 @@ def test_the_choice_of_a_skill_is_judged_yes_or_no(tmp_path: Path, label: str, v
         assert server.metric("verdicts_total", evaluator="skill_selection", skill="stock-keeping", label=label) == 1
 
 
-@pytest.mark.parametrize("trouble", [fails(500, "api_error"), rate_limited("1"), overloaded()])
+@pytest.mark.parametrize("trouble", [fails(500, "api_error"), rate_limited("1"), overloaded(), hangs(), breaks_off()])
 def test_a_model_in_trouble_is_asked_again_and_gives_no_verdict_meanwhile(tmp_path: Path, trouble: Behaviour) -> None:
-    with AnthropicStub(trouble) as stub, _server(tmp_path, stub, retry_max_seconds=1, max_attempts=50) as server:
+    patience = {"timeout_seconds": 1, "retry_max_seconds": 1, "max_attempts": 50}
+    with AnthropicStub(trouble) as stub, _server(tmp_path, stub, **patience) as server:
         server.send(conversation("chat-1"))
         assert _outcome(server) == NotJudged("pending", "waiting for a judge")
         wait_for(lambda: len(stub.requests) >= 2, "asked again")

@@ -155,6 +155,21 @@ async def test_with_a_third_of_requests_turned_away_all_is_answered_and_fewer_ar
     assert place.metric("judge_circuit_opened_total", reason="judge_unavailable") is None
 
 
+async def test_as_long_as_the_service_asks_for_a_question_is_not_asked_again(
+    places: list[Place], tmp_path: Path, stub: AnthropicStub
+) -> None:
+    place = _place(places, tmp_path, stub)
+    await place.store.finish(closed(), [], [ask("q")], [])
+    stub.script(rate_limited("120"))
+    await place.rounds()
+    place.clock.advance(119)
+    await place.rounds()
+    assert (len(stub.requests), await place.store.pending_questions()) == (1, 1)
+    place.clock.advance(5)
+    await place.rounds()
+    assert (len(stub.requests), await place.store.pending_questions()) == (2, 0)
+
+
 async def test_an_outage_is_waited_out_and_a_refused_key_too(
     places: list[Place], tmp_path: Path, stub: AnthropicStub
 ) -> None:
