@@ -15,7 +15,7 @@ from collector.journal.journal import Journal
 from collector.journal.rows import Signal
 from collector.metrics import Metrics
 from collector.sessions.book import Claim, SessionBook
-from collector.sessions.routing import Routed, Router
+from collector.sessions.routing import MOST_AT_ONCE, Routed, Router
 
 log = structlog.get_logger(__name__)
 
@@ -115,15 +115,20 @@ class Ingest:
         """
         self.admit(len(request))
         # No await between routing and appending: rows must reach the journal in the order of their numbers.
-        routed = self._router.route(signal, request, tenant, self._clock.steady_ns() // 1_000_000)
+        now_ms = self._clock.steady_ns() // 1_000_000
+        lost = Routed()
         self._in_flight += 1
         try:
-            if routed.rows:
-                await self._appended(signal, routed)
+            for routed in self._router.turns(signal, request, tenant, now_ms):
+                if routed.rows:
+                    await self._appended(signal, routed)
+                elif routed.received >= MOST_AT_ONCE:
+                    await asyncio.sleep(0)  # nothing to wait for, and others have waited
+                self._count(signal, routed)
+                lost.add_lost(routed)
         finally:
             self._in_flight -= 1
-        self._count(signal, routed)
-        return Receipt(routed.rejected + routed.no_session + routed.full, self._cause(routed))
+        return Receipt(lost.rejected + lost.no_session + lost.full, self._cause(lost))
 
     async def _appended(self, signal: Signal, routed: Routed) -> None:
         done = self._journal.append(routed.rows, routed.size)

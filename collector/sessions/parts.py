@@ -27,6 +27,13 @@ class Routed:
         self.rejected += count
         self.cause = self.cause or cause
 
+    def add_lost(self, other: Routed) -> None:
+        """Add what another part of the same request lost for good."""
+        self.rejected += other.rejected
+        self.no_session += other.no_session
+        self.full += other.full
+        self.cause = self.cause or other.cause
+
 
 class Part:
     """What of one request goes to one session or trace: the row it will become.

@@ -12,6 +12,8 @@ of the first. It goes to the session it names all the same; only its second trac
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from google.protobuf.message import DecodeError
 
 from collector.errors import Malformed
@@ -29,6 +31,9 @@ from collector.sessions.parts import Part, Parts, Routed
 from collector.sessions.surroundings import Around, Marks, Surroundings
 
 __all__ = ["Marks", "Routed", "Router"]
+
+MOST_AT_ONCE = 5_000
+"""Items routed before others have their turn: some 20 ms."""
 
 
 class _Turn:
@@ -58,9 +63,24 @@ class Router:
         """`request` is an uncompressed Export{Trace,Logs}ServiceRequest; `tenant` is what its sender said of all of
         it, "" for nothing: then each resource may. Raises `Malformed`, nothing kept, when its envelope is broken; a
         bad item in a good envelope is rejected alone."""
+        return self._route(signal, request, tenant, now_ms, self._walked(request, tenant))
+
+    def turns(
+        self, signal: Signal, request: bytes, tenant: str, now_ms: int, most: int = MOST_AT_ONCE
+    ) -> Iterator[Routed]:
+        """`route` in turns of at most so many items, for whoever lets others have theirs in between. The rows of one
+        turn must be on their way to the journal before the next is taken."""
+        groups = self._walked(request, tenant)
+        return (self._route(signal, request, tenant, now_ms, some) for some in _in_turns(groups, most))
+
+    def _walked(self, request: bytes, tenant: str) -> list[tuple[ScopeGroup, Around]]:
         if (fault := name_fault(tenant)) is not None:
             raise Malformed(fault)
-        groups = [(group, self.surroundings.of(group)) for group in walk(request)]
+        return [(group, self.surroundings.of(group)) for group in walk(request)]
+
+    def _route(
+        self, signal: Signal, request: bytes, tenant: str, now_ms: int, groups: list[tuple[ScopeGroup, Around]]
+    ) -> Routed:
         turn = _Turn(request, now_ms)
         routed = turn.routed
         place = self._spans if signal == "traces" else self._records
@@ -210,6 +230,22 @@ class Router:
         slot = self._book.index.find(Owner(Kind.SESSION, session, turn.tenant).digest)
         if slot is not None:
             self._book.ended(slot, turn.now_ms)
+
+
+def _in_turns(groups: list[tuple[ScopeGroup, Around]], most: int) -> Iterator[list[tuple[ScopeGroup, Around]]]:
+    """The groups, cut where there are more than `most` items; at least one list of them, as most requests are."""
+    turn: list[tuple[ScopeGroup, Around]] = []
+    room = most
+    for whole, around in groups:
+        group = whole
+        while len(group.items) > room:
+            turn.append((ScopeGroup(group.resource, group.scope, group.items[:room]), around))
+            yield turn
+            group = ScopeGroup(group.resource, group.scope, group.items[room:])
+            turn, room = [], most
+        turn.append((group, around))
+        room -= len(group.items)
+    yield turn
 
 
 def _is_root(span: bytes) -> bool:

@@ -12,6 +12,7 @@ from collector.errors import Malformed, Refused, StoreUnavailable
 from collector.ingest import Ingest, Limits
 from collector.journal.journal import JournalSettings
 from collector.journal.rows import Row, RowType
+from collector.sessions.routing import MOST_AT_ONCE
 from tests.collector.receiving import Receiving, receiving
 from tests.collector.sessions.telemetry import log_request, record, span, trace_request
 
@@ -47,6 +48,21 @@ async def test_a_partly_bad_request_is_accepted_with_count_and_causes(tmp_path: 
         assert receipt.cause.startswith("2 rejected, the first because a span has a span id of 3 bytes")
         receipt = await half.ingest.accept("logs", log_request([record(None), record(None, session__id="ann")]))
         assert (receipt.rejected, receipt.cause) == (1, "1 name no session and no trace")
+
+
+async def test_others_have_their_turn_while_a_large_request_is_taken(tmp_path: Path) -> None:
+    bad = span(1, 2)
+    bad.span_id = b"xyz"
+    large = trace_request([span(1, number + 1, session__id="ann") for number in range(3 * MOST_AT_ONCE)] + [bad])
+    async with receiving(tmp_path) as half:
+        taking = asyncio.create_task(half.ingest.accept("traces", large))
+        await asyncio.sleep(0)
+        await half.ingest.accept("traces", trace_request([span(9, 9, session__id="bob")]))
+        assert not taking.done()
+        receipt = await taking
+        assert (receipt.rejected, half.value("spans_stored_total")) == (1, 3 * MOST_AT_ONCE + 1)
+        assert half.value("spans_received_total") == 3 * MOST_AT_ONCE + 2
+        assert receipt.cause.startswith("1 rejected, the first because")
 
 
 async def test_a_broken_envelope_is_malformed_and_leaves_nothing(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -336,6 +338,30 @@ def test_a_record_without_a_trace_follows_its_resource() -> None:
     desk = Desk()
     desk.send("logs", log_request([record(None, "step")], resource={"session.id": "ann"}))
     assert list(desk.close_all()) == ["ann"]
+
+
+@given(st.lists(st.lists(st.integers(1, 4), max_size=5), max_size=5), st.integers(1, 7))
+def test_a_request_in_turns_becomes_what_it_becomes_at_once(sessions: list[list[int]], most: int) -> None:
+    numbers = itertools.count(1)
+    request = b"".join(
+        trace_request([span(session, next(numbers), session__id=f"s-{session}") for session in group])
+        for group in sessions
+    )
+    at_once, in_turns = Desk(), Desk()
+    whole = at_once.send("traces", request)
+    turns = []
+    for routed in in_turns.router.turns("traces", request, "", in_turns.now_ms, most):
+        in_turns.rows.append(routed.rows)
+        turns.append(routed)
+    assert [routed.received for routed in turns[:-1]] == [most] * (len(turns) - 1)
+    assert sum(routed.kept for routed in turns) == whole.kept == sum(map(len, sessions))
+    assert _where(in_turns) == _where(at_once)
+
+
+def test_of_a_broken_envelope_no_turn_is_taken() -> None:
+    desk = Desk()
+    with pytest.raises(Malformed):
+        desk.router.turns("traces", trace_request([span(1, 1, session__id="ann")] * 9) + b"\x0a\x7f", "", 0, 2)
 
 
 _SPANS = st.builds(
