@@ -128,8 +128,14 @@ def hides_text(content: Value) -> bool:
     )
 
 
-def from_parts(role: str, parts: Iterable[Part], finish_reason: str | None = None, hidden: bool = False) -> Message:
+def from_parts(role: str, parts: Sequence[Part], finish_reason: str | None = None, hidden: bool = False) -> Message:
     """Sort parts into the fields of a message."""
+    if len(parts) == 1:  # most messages: spared the lists
+        only = parts[0]
+        if isinstance(only, str):
+            return Message(role, only, (), (), finish_reason, hidden)
+        if isinstance(only, ToolResult):
+            return Message(role, "", (), (only,), finish_reason, hidden)
     texts: list[str] = []
     calls: list[RequestedCall] = []
     results: list[ToolResult] = []

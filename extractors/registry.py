@@ -36,6 +36,8 @@ UNRECOGNISED = "unrecognised"
 MAX_ATTRIBUTE = 1_000
 """Characters of a text in `Trajectory.attributes`. Longer ones are content: prompts, messages, definitions."""
 
+_NUMBERS = (bool, int, float)
+
 
 class Extractor(Protocol):
     """One harness or convention. The modules listed below are the implementations: plain functions, no state."""
@@ -138,7 +140,11 @@ def attributes(session: Session, trajectory: Trajectory) -> Attributes:
         found = {**root.resource.attributes, **root.attributes}
     else:
         found = {**session.records[0].resource.attributes} if session.records else {}
-    return {key: value for key, value in found.items() if _is_short(value)}
+    return {
+        key: value
+        for key, value in found.items()
+        if (len(value) <= MAX_ATTRIBUTE if isinstance(value, str) else isinstance(value, _NUMBERS))
+    }
 
 
 def _root(session: Session, trajectory: Trajectory) -> Span | None:
@@ -149,10 +155,6 @@ def _root(session: Session, trajectory: Trajectory) -> Span | None:
             if span.span_id == anchor.span_id and span.trace_id == anchor.trace_id:
                 return span
     return next(iter(tree_of(session.spans).roots() or session.spans), None)
-
-
-def _is_short(value: object) -> bool:
-    return isinstance(value, bool | int | float) or (isinstance(value, str) and len(value) <= MAX_ATTRIBUTE)
 
 
 def _first_reading(

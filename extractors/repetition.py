@@ -75,7 +75,9 @@ def read_once(read: Callable[[str], T]) -> Callable[[str], T]:
         if found is not _UNREAD:
             return found
         found = read(text)
-        known.keep(read, text, found)
+        if known.room >= len(text):  # as `keep` does, with the key at hand
+            known.room -= len(text)
+            known.readings[key] = found
         return found
 
     return reading

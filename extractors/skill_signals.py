@@ -274,10 +274,10 @@ def invocation(call: ToolCall, declared: Skill | None = None) -> SkillInvocation
 
 def untold_bodies(loads: Iterable[SkillInvocation], calls: Iterable[ToolCall]) -> Iterator[str]:
     """A remark on each skill whose text is somewhere in a command's output and cannot be told from the rest."""
-    recorded = {call.anchor for call in calls if call.result is not None}
-    for load in loads:
-        loaded = load.loaded_by is LoadedBy.FILE and load.outcome is LoadOutcome.LOADED
-        if loaded and load.body is None and load.anchor in recorded:
+    untold = [load for load in loads if load.body is None and load.loaded_by is LoadedBy.FILE]
+    recorded = {call.anchor for call in calls if call.result is not None} if untold else ()
+    for load in untold:
+        if load.outcome is LoadOutcome.LOADED and load.anchor in recorded:
             yield f"skill {load.name or load.source}: its text cannot be told from what else its command printed"
 
 

@@ -297,7 +297,7 @@ def _root_anchor(layout: Layout, session: Session) -> Anchor | None:
 def _notes(layout: Layout, calls: Iterable[ToolCall], habits: Habits) -> Iterable[str]:
     """Remarks on content that could not be read, that was never sent, and on refusals that were inferred."""
     placed = (*layout.agent_spans, *layout.exchanges)
-    for key, count in sorted(Counter(key for one in placed for key in unreadable(one.attributes)).items()):
+    for key, count in sorted(Counter(key for one in placed for key in _unread(one)).items()):
         yield f"{count} x {key}: not readable as JSON, probably cut by an attribute length limit"
     if not placed and any(operation(span) == CREATION for span in layout.tree.spans.values()):
         yield "an agent was created, nothing was asked of it here"
@@ -308,6 +308,12 @@ def _notes(layout: Layout, calls: Iterable[ToolCall], habits: Habits) -> Iterabl
     if habits.spans_every_call and inferred:
         names = ", ".join(call.name for call in inferred)
         yield f"taken as refused, since answered without an execute_tool span: {names}"
+
+
+def _unread(placed: Placed) -> Sequence[str]:
+    """Keys of what cannot be read; asked anew where attributes of several spans or records were put together."""
+    own = placed.span is not None and placed.attributes is placed.span.attributes
+    return placed.content.unread if own else unreadable(placed.attributes)
 
 
 def _tells_content(content: Content) -> bool:

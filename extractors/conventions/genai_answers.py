@@ -16,14 +16,16 @@ from extractors.messages import Message, ToolResult
 
 def enter_answers(ledger: Ledger, layout: Layout) -> None:
     """Results that later messages repeat; the first one told after the request counts."""
-    by_id = ledger.by_id
+    waiting: dict[str | None, Draft] = {call_id: known[0] for call_id, known in ledger.by_id.items() if len(known) == 1}
+    shared = len(waiting) < len(ledger.by_id)
     for placed in sorted((*layout.exchanges, *layout.agent_spans, *layout.others), key=lambda item: item.start_ns):
         for message in _messages_of(placed):
             for answer in message.results:
-                known = by_id.get(answer.call_id, ()) if answer.call_id is not None else ()
-                if len(known) == 1 and known[0].answer is None and known[0].since_ns <= placed.end_ns:
-                    known[0].answer = answer
-    if len(by_id) == sum(map(len, by_id.values())):
+                draft = waiting.get(answer.call_id)
+                if draft is not None and draft.since_ns <= placed.end_ns:
+                    draft.answer = answer
+                    del waiting[answer.call_id]
+    if not shared:
         return
     requests = ((placed, placed.start_ns) for placed in sorted(layout.exchanges, key=lambda item: item.start_ns))
     for placed, until_ns in (*requests, *((placed, placed.end_ns) for placed in layout.agent_spans)):

@@ -31,6 +31,8 @@ TOOL_STATUS = "gen_ai.tool.status"
 STOPPED: Final = {"refused": CallOutcome.REFUSED, "unanswered": CallOutcome.UNANSWERED}
 """Tool statuses by which harness modules say how a call ended that its span alone would call answered or failed."""
 
+_NOT_OK: Final = frozenset({CallOutcome.REFUSED, CallOutcome.FAILED})
+
 LOOKED_AT: Final = 32
 """Requests without an id among which a span looks for its own arguments."""
 COMMAND_KEYS = frozenset({"process.executable.name", "process.executable.path", "process.exit.code"})
@@ -102,10 +104,12 @@ def _wrapping(ledger: Ledger, execution: Execution) -> Draft | None:
 
 def _asked_by_id(ledger: Ledger, execution: Execution) -> Draft | None:
     """The last call with this id before the span began: some models number their calls anew in every answer."""
-    known = ledger.by_id.get(execution.call_id, []) if execution.call_id is not None else []
+    known = ledger.by_id.get(execution.call_id) if execution.call_id is not None else None
+    if known is None:
+        return None
     own = [draft for draft in known if draft.agent == execution.placed.agent] or known
     before = [draft for draft in own if draft.since_ns <= execution.placed.start_ns]
-    return before[-1] if before else next(iter(own), None)
+    return before[-1] if before else own[0]
 
 
 def _asked_by_name(ledger: Ledger, execution: Execution) -> Draft | None:
@@ -228,14 +232,14 @@ def _outcome(draft: Draft, spans_every_call: bool) -> CallOutcome:
 def _texts(draft: Draft, spans: Sequence[Execution], outcome: CallOutcome) -> tuple[str | None, str | None]:
     """Result and error. What the model read in place of a result is the error of a call that never ran."""
     answered = draft.answer.text if draft.answer is not None else None
+    if not spans:
+        return (None, answered) if outcome in _NOT_OK else (answered, None)
     result = _first([one.result for one in spans])
     if result is None:
         result = answered
     error = _first([one.error for one in spans])
-    if outcome is CallOutcome.REFUSED and not spans:
-        return None, answered
     if outcome is CallOutcome.FAILED and error is None:
-        return (result, answered or result) if spans else (None, answered)
+        return result, answered or result
     return result, error
 
 
@@ -257,8 +261,9 @@ def _first_object(values: Iterable[Value]) -> Mapping[str, Value] | None:
 
 
 def _began_ns(draft: Draft) -> int:
-    if draft.executions:
-        return min([one.placed.start_ns for one in draft.executions])
+    spans = draft.executions
+    if spans:
+        return spans[0].placed.start_ns if len(spans) == 1 else min([one.placed.start_ns for one in spans])
     return draft.asked.end_ns if draft.asked is not None else 0
 
 

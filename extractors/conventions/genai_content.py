@@ -58,12 +58,14 @@ RESULTS_OF_CYCLE: Final = "tool.result"
 
 
 class Content(NamedTuple):
-    """One exchange: the system prompt, what went in, what came out. None: not recorded."""
+    """One exchange: the system prompt, what went in, what came out. None: not recorded. `unread`: the span's own
+    attributes that could not be read (`unreadable`)."""
 
     system: str | None = None
     inputs: tuple[Message, ...] | None = None
     outputs: tuple[Message, ...] | None = None
     definitions: tuple[ToolDefinition, ...] | None = None
+    unread: tuple[str, ...] = ()
 
     def or_else(self, other: Content) -> Content:
         """This content, completed from the other; of two definitions of a tool the fuller stays."""
@@ -74,6 +76,7 @@ class Content(NamedTuple):
             self.inputs if self.inputs is not None else other.inputs,
             self.outputs if self.outputs is not None else other.outputs,
             all_definitions((self.definitions, other.definitions)),
+            self.unread,
         )
 
 
@@ -120,12 +123,12 @@ def content_in(attributes: Attributes) -> Content:
     """Message lists in attributes, structured or as JSON text."""
     instructions = attributes.get(at.SYSTEM_INSTRUCTIONS)
     inputs = messages(attributes.get(at.INPUT_MESSAGES))
-    return Content(
-        text_of(instructions) if instructions is not None else _system_text(inputs),
-        inputs,
-        messages(attributes.get(at.OUTPUT_MESSAGES)),
-        tool_definitions(attributes.get(at.TOOL_DEFINITIONS)),
-    )
+    outputs = messages(attributes.get(at.OUTPUT_MESSAGES))
+    definitions = tool_definitions(attributes.get(at.TOOL_DEFINITIONS))
+    system = text_of(instructions) if instructions is not None else _system_text(inputs)
+    # A text that could not be read as JSON is taken as it is.
+    whole = inputs is not None and outputs is not None and definitions is not None and system != instructions
+    return Content(system, inputs, outputs, definitions, () if whole else unreadable(attributes))
 
 
 def from_events(events: Sequence[ContentEvent]) -> Content:
@@ -216,10 +219,15 @@ def all_definitions(lists: Iterable[tuple[ToolDefinition, ...] | None]) -> tuple
     if not recorded:
         return None
     by_name: dict[str, ToolDefinition] = {}
-    for definition in (definition for definitions in recorded for definition in definitions):
-        known = by_name.get(definition.name)
-        if known is None or _fullness(definition) > _fullness(known):
-            by_name[definition.name] = definition
+    before: tuple[ToolDefinition, ...] | None = None
+    for definitions in recorded:
+        if definitions is before:  # every request repeats the tools, and equal texts are read once
+            continue
+        before = definitions
+        for definition in definitions:
+            known = by_name.get(definition.name)
+            if known is None or _fullness(definition) > _fullness(known):
+                by_name[definition.name] = definition
     return tuple(by_name.values())
 
 
@@ -227,9 +235,9 @@ def _fullness(definition: ToolDefinition) -> int:
     return 2 * (definition.schema is not None) + (definition.description is not None)
 
 
-def unreadable(attributes: Attributes) -> list[str]:
+def unreadable(attributes: Attributes) -> tuple[str, ...]:
     """Keys whose message JSON is there but cannot be read; usually an attribute length limit cut it."""
-    return [key for key in _JSON if _is_cut(key, attributes.get(key))]
+    return tuple([key for key in _JSON if key in attributes and _is_cut(key, attributes[key])])
 
 
 def _is_cut(key: str, value: Value) -> bool:

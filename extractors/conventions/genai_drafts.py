@@ -67,7 +67,7 @@ class Ledger:
     def add(self, draft: Draft) -> Draft:
         self.drafts.append(draft)
         if draft.asked is not None:
-            self.waiting.setdefault((draft.agent, draft.name), deque()).append(draft)
+            self.waiting.setdefault((draft.asked.agent, draft.name), deque()).append(draft)
         if draft.call_id is not None:
             self.by_id.setdefault(draft.call_id, []).append(draft)
         return draft

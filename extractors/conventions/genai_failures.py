@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from extractors import attributes as at
 from extractors.conventions.genai_content import EXCEPTION
-from extractors.conventions.genai_spans import WORKFLOW, Layout, Placed, operation
+from extractors.conventions.genai_spans import WORKFLOW, Layout, Placed
 from extractors.spans import Span, StatusCode
 from extractors.trajectory import ROOT_AGENT, Failure
 from extractors.tree import span_anchor
@@ -15,12 +15,16 @@ def failures(layout: Layout) -> tuple[Failure, ...]:
     requests = [_failure(placed) for placed in layout.exchanges if has_failed(placed)]
     told = {failure.message for failure in requests}
     agents = [_failure(placed) for placed in layout.agent_spans if has_failed(placed)]
-    workflows = [_span_failure(span) for span in layout.tree.spans.values() if operation(span) == WORKFLOW]
+    workflows = [_span_failure(span) for span in layout.tree.spans.values() if _is_workflow(span)]
     for failure in (*agents, *(failure for failure in workflows if failure is not None)):
         if failure.message not in told:
             told.add(failure.message)
             requests.append(failure)
     return tuple(sorted(requests, key=lambda failure: (failure.time_ns, failure.anchor.ref)))
+
+
+def _is_workflow(span: Span) -> bool:
+    return span.attributes.get(at.OPERATION_NAME) == WORKFLOW
 
 
 def _failure(placed: Placed) -> Failure:

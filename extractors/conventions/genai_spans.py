@@ -111,8 +111,8 @@ def layout_of(session: Session) -> Layout:
     inherited: dict[Key, _Inherited] = {}
     orphans: list[tuple[_Met, _Inherited, _Inherited]] = []
     for span in tree.walk():
-        met = _Met(span, key_of(span), operation(span))
-        above = inherited.get((span.trace_id, span.parent_id or ""), _NOTHING_ABOVE)
+        met = _Met(span, (span.trace_id, span.span_id), operation(span))
+        above = inherited.get((span.trace_id, span.parent_id), _NOTHING_ABOVE) if span.parent_id else _NOTHING_ABOVE
         here = _passed_down(layout, met, above)
         inherited[met.key] = here
         if here.run is None:
@@ -201,7 +201,7 @@ def _sort_in(
 ) -> None:
     """Put a span into the list of its kind. `agent` is its own if it starts one, `run` the one that it is in."""
     span, key, kind = met
-    own = tuple(records.get(key, ()))
+    own = tuple(records.get(key, ())) if records else ()
     if kind == AGENT or run == key:
         placed = _place(span, agent, run, own, None, content_of(span, own))
         layout.agent_spans.append(placed)

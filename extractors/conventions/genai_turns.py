@@ -7,7 +7,7 @@ message. A run that begins with tool results instead (an approval came, a tool r
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from extractors.conventions.genai_spans import Layout, Placed
@@ -107,18 +107,16 @@ def new_prompt(inputs: Sequence[Message]) -> str | None:
 
 def since_answer(inputs: Sequence[Message]) -> Sequence[Message]:
     """The messages after the last assistant message."""
-    return _after_last(inputs, lambda message: message.role in ASSISTANT_ROLES)
+    start = len(inputs)  # sought from the end, since histories are long and turns short
+    while start and inputs[start - 1].role not in ASSISTANT_ROLES:
+        start -= 1
+    return inputs[start:]
 
 
 def since_prompt(inputs: Sequence[Message]) -> Sequence[Message]:
     """The messages after the person's last text: what happened in this turn."""
-    return _after_last(inputs, _asks)
-
-
-def _after_last(inputs: Sequence[Message], ends: Callable[[Message], bool]) -> Sequence[Message]:
-    """What comes after the last message that `ends`; sought from the end, since histories are long and turns short."""
     start = len(inputs)
-    while start and not ends(inputs[start - 1]):
+    while start and not (inputs[start - 1].role == USER and inputs[start - 1].text):
         start -= 1
     return inputs[start:]
 
