@@ -6,6 +6,11 @@ from extractors.trajectory import ROOT_AGENT, Trajectory
 from judge.verdict import Judged, SessionRef, Verdict, verdict_id
 
 
+def version_of(trajectory: Trajectory) -> str | None:
+    """The agent's version, or the service's where the agent has none; as `version` in suites."""
+    return trajectory.versions.agent_version or trajectory.versions.service_version
+
+
 def attribute(
     verdict: Verdict,
     trajectory: Trajectory,

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from collector.judge_metrics import DeclareGauge
 from collector.metric_labels import OTHER
+from judge.passing import COMPOSITE
 from judge.significance import Count
+from judge.yardstick import Rates, composites_differ
 
-Live = Mapping[tuple[str, str, str], Count]
-"""(service, agent version, evaluator) → scored verdicts."""
+Live = Mapping[tuple[str, str], Rates]
+"""(service, agent version) → scored verdicts."""
+
+_Key = tuple[str, str, str]
 
 
 class BaselineMetrics:
@@ -27,33 +32,72 @@ class BaselineMetrics:
             *labels,
         )
         self._live = gauge("baseline_live_verdicts", "Scored verdicts of live traffic behind baseline_delta", *labels)
+        self._left_out = gauge(
+            "baseline_left_out_verdicts",
+            "Scored verdicts of live traffic that are not compared, since the baseline has none of the same version of "
+            "the evaluator, its prompt and the judge's model",
+            *labels,
+        )
         self._kept = gauge(
             "baseline_verdicts", "Scored verdicts of the service's current baseline", "service", "evaluator"
         )
 
-    def show(self, baselines: Mapping[str, Mapping[str, Count]], live: Live) -> None:
+    def show(self, baselines: Mapping[str, Rates], live: Live) -> None:
         """In place of all that was shown before. What only one side has is not compared."""
-        for gauge in (self._delta, self._live, self._kept):
+        for gauge in (self._delta, self._live, self._left_out, self._kept):
             gauge.clear()
-        together: dict[tuple[str, str, str], Count] = {}
-        before: dict[tuple[str, str, str], float] = {}
-        for (service, version, evaluator), count in live.items():
-            kept = baselines.get(service, {}).get(evaluator, Count())
-            if kept.rate is None or count.rate is None:
-                continue
-            key = self._key(service, version, evaluator)
-            if key[0] != OTHER:
-                self._kept.labels(key[0], key[2]).set(kept.total)
-            # Versions that share the label `other` are of one service; services that do are not to be compared.
-            elif service != OTHER:
-                continue
-            together[key] = together.get(key, Count()) + count
-            before[key] = kept.rate
-        for key, count in together.items():
-            self._live.labels(*key).set(count.total)
-            self._delta.labels(*key).set((count.rate or 0.0) - before[key])
+        sums: dict[_Key, _Sum] = {}
+        for (service, version), rates in live.items():
+            kept = baselines.get(service, {})
+            for evaluator in {one.evaluator for one in rates}:
+                key = self._key(service, version, evaluator)
+                # Versions that share the label `other` are of one service; services that do are not to be compared.
+                if key[0] != OTHER or service == OTHER:
+                    sums[key] = sums.get(key, _Sum()) + _sum(evaluator, kept, rates)
+        for key, found in sums.items():
+            if found.left_out:
+                self._left_out.labels(*key).set(found.left_out)
+            if found.live:
+                self._live.labels(*key).set(found.live)
+                self._delta.labels(*key).set((found.passed - found.expected) / found.live)
+                self._kept.labels(key[0], key[2]).set(found.baseline)
 
-    def _key(self, service: str, version: str, evaluator: str) -> tuple[str, str, str]:
+    def _key(self, service: str, version: str, evaluator: str) -> _Key:
         bound = self._bound
         key = (bound("service", service), bound("agent_version", version), bound("evaluator", evaluator))
         return key if self._fits(key) else (key[0], OTHER, key[2])
+
+
+@dataclass(frozen=True, slots=True)
+class _Sum:
+    """Of live verdicts that may be compared: how many, how many passed, and how many would have at the baseline's
+    rates; of others, how many. `baseline` is the number of the baseline's verdicts."""
+
+    live: int = 0
+    passed: int = 0
+    expected: float = 0.0
+    left_out: int = 0
+    baseline: int = 0
+
+    def __add__(self, other: _Sum) -> _Sum:
+        return _Sum(
+            self.live + other.live,
+            self.passed + other.passed,
+            self.expected + other.expected,
+            self.left_out + other.left_out,
+            max(self.baseline, other.baseline),
+        )
+
+
+def _sum(evaluator: str, kept: Rates, live: Rates) -> _Sum:
+    differ = evaluator == COMPOSITE and composites_differ(kept, live)
+    in_baseline = sum(count.total for one, count in kept.items() if one.evaluator == evaluator)
+    found = _Sum(baseline=in_baseline)
+    for yardstick, count in live.items():
+        if yardstick.evaluator == evaluator:
+            rate = kept.get(yardstick, Count()).rate
+            if rate is None or differ:
+                found += _Sum(left_out=count.total)
+            else:
+                found += _Sum(count.total, count.passed, count.total * rate)
+    return found

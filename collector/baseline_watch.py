@@ -9,16 +9,18 @@ import structlog
 from collector.clock import Clock
 from collector.errors import StoreUnavailable
 from collector.metrics import Metrics
+from collector.store.baselines import Seen
 from collector.store.store import Store
 from judge.significance import Count
+from judge.yardstick import Yardstick
 
 log = structlog.get_logger(__name__)
 
 _HOUR_NS = 3_600 * 1_000_000_000
 _INTERVAL_S = 15.0
 
-_Hourly = tuple[int, str, str, str]
-"""hour, service, agent version, evaluator"""
+_Hourly = tuple[int, str, str, Yardstick]
+"""hour, service, agent version, yardstick"""
 
 
 class BaselineWatch:
@@ -31,7 +33,7 @@ class BaselineWatch:
         self._metrics = metrics
         self._hours = hours
         self._services: frozenset[str] = frozenset()
-        self._last = 0
+        self._seen = Seen()
         self._counts: dict[_Hourly, Count] = {}
 
     def look_back(self, hours: int) -> None:
@@ -50,20 +52,20 @@ class BaselineWatch:
         """Set the gauges. Raises `StoreUnavailable`, and then they stay as they were."""
         baselines = await self._store.baselines.counts()
         if self._services != baselines.keys():
-            self._services, self._last, self._counts = frozenset(baselines), 0, {}
+            self._services, self._seen, self._counts = frozenset(baselines), Seen(), {}
         first_hour = self._clock.now_ns() // _HOUR_NS - self._hours + 1
         if baselines:
             await self._read(first_hour)
         self._counts = {key: count for key, count in self._counts.items() if key[0] >= first_hour}
-        live: dict[tuple[str, str, str], Count] = {}
-        for (_, *rest), count in self._counts.items():
-            service, version, evaluator = rest
-            live[service, version, evaluator] = live.get((service, version, evaluator), Count()) + count
+        live: dict[tuple[str, str], dict[Yardstick, Count]] = {}
+        for (_, service, version, yardstick), count in self._counts.items():
+            rates = live.setdefault((service, version), {})
+            rates[yardstick] = rates.get(yardstick, Count()) + count
         self._metrics.baselines.show(baselines, live)
 
     async def _read(self, first_hour: int) -> None:
-        found = await self._store.baselines.live_counts(self._services, self._last, first_hour * _HOUR_NS)
+        found = await self._store.baselines.live_counts(self._services, self._seen, first_hour * _HOUR_NS)
         for one in found.counts:
-            key = (one.hour, one.service, one.agent_version, one.evaluator)
+            key = (one.hour, one.service, one.agent_version, one.yardstick)
             self._counts[key] = self._counts.get(key, Count()) + one.count
-        self._last = found.last
+        self._seen = found.seen

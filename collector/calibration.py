@@ -9,9 +9,10 @@ from operator import add
 from typing import TypeAlias
 
 from collector.labelling import people_say
-from collector.store.labels import Counted, GivenLabel, Yardstick
+from collector.store.labels import Counted, GivenLabel
 from judge.calibration import Accuracy, Confusion, Estimate, Minimum, NoEstimate, accuracy
 from judge.pass_rates import Part, Tally, corrected_rate
+from judge.yardstick import Yardstick
 
 Key: TypeAlias = tuple[str, str, str]
 """service, evaluator, agent version; "" for what was not recorded."""

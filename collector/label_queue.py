@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from collector.store.labels import Yardstick
 from collector.store.store import Store, VerdictFilter
 from judge.verdict import Judged
+from judge.yardstick import Yardstick
 
 
 async def next_to_label(store: Store, evaluator: str, skipped: Collection[str] = ()) -> Judged | None:

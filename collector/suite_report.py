@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 from xml.etree import ElementTree
 
 from collector.offline import Examined, concluded, judged_session
 from collector.store.baselines import KeptSession
-from judge.case_results import CaseResult, JudgedSession, Standing, case_results, session_counts
+from judge.case_results import CaseResult, JudgedSession, Standing, case_results, session_rates
 from judge.composite import CompositeRules
 from judge.gates import (
     Gate,
@@ -24,7 +24,7 @@ from judge.gates import (
 )
 from judge.significance import compare
 from judge.suites import Case, Suite
-from judge.verdict import Score
+from judge.yardstick import comparable
 
 FORMAT = 1
 """Of the JSON document; goes up when a reader would have to change."""
@@ -85,27 +85,11 @@ def absolute_gates(
 
 
 def against(baseline: Sequence[KeptSession], sessions: Sequence[JudgedSession], rules: GateRules) -> Gate:
-    """The gate on rates that fell. An evaluator of another version is another yardstick, and is not compared."""
-    before = [judged_session(one) for one in baseline]
-    old, new = _versions(before), _versions(sessions)
-    other = sorted(name for name in old.keys() & new.keys() if old[name] != new[name])
-    counts = {name: count for name, count in session_counts(before).items() if name not in other}
-    gate = baseline_gate(compare(counts, session_counts(sessions), rules.level, rules.min_sample), rules)
-    told = (f"{name}: not compared, its version was {_listed(old[name])} and is {_listed(new[name])}" for name in other)
-    return replace(gate, details=(*gate.details, *told))
-
-
-def _listed(versions: Collection[str]) -> str:
-    return ", ".join(sorted(versions))
-
-
-def _versions(sessions: Sequence[JudgedSession]) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
-    for session in sessions:
-        for verdict in session.verdicts:
-            if isinstance(verdict.outcome, Score):
-                found.setdefault(verdict.evaluator, set()).add(verdict.evaluator_version)
-    return found
+    """The gate on rates that fell. Only scores of one yardstick are compared (the evaluator's version, its prompt, the
+    judge's model); the gate's details say what is left out."""
+    found = comparable(session_rates(map(judged_session, baseline)), session_rates(sessions))
+    gate = baseline_gate(compare(found.counts, rules.level, rules.min_sample), rules)
+    return replace(gate, details=(*gate.details, *found.left_out))
 
 
 def _all_there(unmatched: Sequence[Case]) -> Gate:

@@ -11,6 +11,7 @@ from judge.composite import ADHERENCE, USUAL, CompositeRules, composite, part
 from judge.passing import COMPOSITE, PASS, passed
 from judge.significance import Count
 from judge.verdict import NotApplicable, NotJudged, Score, SessionRef, Verdict
+from judge.yardstick import Yardstick, yardstick_of
 
 FORBIDDEN = "forbidden_events"
 BROKEN: Mapping[str, frozenset[str]] = {
@@ -105,23 +106,40 @@ def _unknown(verdicts: Iterable[Verdict]) -> Iterator[str]:
 
 
 def session_counts(sessions: Iterable[JudgedSession]) -> dict[str, Count]:
-    """By evaluator: sessions in which all its scored verdicts passed, and others with a score. A session counts once:
-    its calls are not independent of each other, and a test that took them for it would see too much."""
+    """By evaluator, whatever it measured by: sessions as `session_rates` counts them."""
     counts: dict[str, Count] = {}
-    for session in sessions:
-        good: dict[str, bool] = {}
-        for verdict in session.verdicts:
-            if (found := passed(verdict)) is not None:
-                good[verdict.evaluator] = good.get(verdict.evaluator, True) and found
-        for evaluator, right in good.items():
-            counts[evaluator] = counts.get(evaluator, Count()) + (Count(1, 0) if right else Count(0, 1))
+    for yardstick, count in session_rates(sessions).items():
+        counts[yardstick.evaluator] = counts.get(yardstick.evaluator, Count()) + count
     return counts
 
 
-def verdict_counts(verdicts: Iterable[Verdict]) -> dict[str, Count]:
-    """By evaluator: verdicts that passed and failed, each counted; for rates that are watched, not tested."""
-    counts: dict[str, Count] = {}
+def session_rates(sessions: Iterable[JudgedSession]) -> dict[Yardstick, Count]:
+    """Sessions in which all scored verdicts of one yardstick passed, and others with a score. A session counts once:
+    its calls are not independent of each other, and a test that took them for it would see too much. One in which a
+    question was left unanswered and nothing failed is in neither: nobody knows whether it passed."""
+    counts: dict[Yardstick, Count] = {}
+    for session in sessions:
+        good: dict[Yardstick, bool] = {}
+        for verdict in session.verdicts:
+            if (found := passed(verdict)) is not None:
+                good[yardstick_of(verdict)] = good.get(yardstick_of(verdict), True) and found
+        unanswered = {verdict.evaluator for verdict in session.verdicts if is_unanswered(verdict)}
+        for yardstick, right in good.items():
+            if not (right and yardstick.evaluator in unanswered):
+                counts[yardstick] = counts.get(yardstick, Count()) + (Count(1, 0) if right else Count(0, 1))
+    return counts
+
+
+def is_unanswered(verdict: Verdict) -> bool:
+    """Whether a judge was to be asked, and did not answer."""
+    return isinstance(verdict.outcome, NotJudged) and verdict.prompt_version is not None
+
+
+def verdict_rates(verdicts: Iterable[Verdict]) -> dict[Yardstick, Count]:
+    """Verdicts that passed and failed, each counted; for rates that are watched, not tested."""
+    counts: dict[Yardstick, Count] = {}
     for verdict in verdicts:
         if (found := passed(verdict)) is not None:
-            counts[verdict.evaluator] = counts.get(verdict.evaluator, Count()) + Count(int(found), int(not found))
+            one = yardstick_of(verdict)
+            counts[one] = counts.get(one, Count()) + Count(int(found), int(not found))
     return counts

@@ -59,23 +59,14 @@ def lower_p_value(current: Count, baseline: Count) -> float:
     return float(fisher_exact(table, alternative="less").pvalue)
 
 
-def compare(
-    baseline: Mapping[str, Count], current: Mapping[str, Count], level: float, min_sample: int
-) -> tuple[Comparison, ...]:
-    """Every rate that both have, by name; tested where both have at least `min_sample` sessions."""
-    shared = [name for name in sorted(current) if name in baseline]
-    tested = [name for name in shared if min(baseline[name].total, current[name].total) >= max(1, min_sample)]
-    raw = [lower_p_value(current[name], baseline[name]) for name in tested]
+def compare(counts: Mapping[str, tuple[Count, Count]], level: float, min_sample: int) -> tuple[Comparison, ...]:
+    """Each rate, by name, given as (baseline, current); tested where both have at least `min_sample` sessions."""
+    tested = [name for name, pair in counts.items() if min(one.total for one in pair) >= max(1, min_sample)]
+    raw = [lower_p_value(current, baseline) for baseline, current in map(counts.__getitem__, tested)]
     corrected = dict(zip(tested, holm(raw), strict=True))
     return tuple(
-        Comparison(
-            name,
-            baseline[name],
-            current[name],
-            corrected.get(name),
-            name in corrected and corrected[name] < level,
-        )
-        for name in shared
+        Comparison(name, baseline, current, corrected.get(name), name in corrected and corrected[name] < level)
+        for name, (baseline, current) in sorted(counts.items())
     )
 
 

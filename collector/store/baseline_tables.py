@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Column, ForeignKey, Index, Integer, Table, Text, UniqueConstraint
+from sqlalchemy import Column, ForeignKey, Index, Integer, Table, Text
 
 from collector.store.metadata import Instant, Number, metadata
 
@@ -36,8 +36,11 @@ baseline_counts = Table(
     Column("number", Number, primary_key=True),
     Column("baseline", Number, ForeignKey("baselines.number", ondelete="CASCADE"), nullable=False),
     Column("evaluator", Text, nullable=False),
+    Column("evaluator_version", Text, nullable=False),
+    Column("judge_model", Text),
+    Column("prompt_version", Text),
     Column("passed", Integer, nullable=False),
     Column("failed", Integer, nullable=False),
-    UniqueConstraint("baseline", "evaluator"),
+    Index("baseline_counts_of_baseline", "baseline"),
 )
-"""What live traffic is compared with, so that watching it reads no trajectories."""
+"""What live traffic is compared with, by yardstick, so that watching it reads no trajectories."""

@@ -12,6 +12,7 @@ from typing import Protocol
 from collector.store.store import ClosedSession
 from judge.significance import Count
 from judge.verdict import Judged
+from judge.yardstick import Rates, Yardstick
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +44,24 @@ class LiveCount:
     hour: int
     service: str
     agent_version: str
-    evaluator: str
+    yardstick: Yardstick
     count: Count
 
 
 @dataclass(frozen=True, slots=True)
-class LiveCounts:
-    """`last` is the number of the newest verdict there is: to be given next time."""
+class Seen:
+    """How far live traffic was counted: the numbers of the newest verdict and the newest closing."""
 
-    last: int
+    verdict: int = 0
+    closing: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LiveCounts:
+    """What to add to the counts so far; less than nothing where a closing that was counted is superseded. `seen` is to
+    be given next time."""
+
+    seen: Seen
     counts: tuple[LiveCount, ...]
 
 
@@ -73,9 +83,9 @@ class Baselines(Protocol):
     async def delete(self, name: str) -> bool:
         """False when there is none of the name."""
 
-    async def counts(self) -> Mapping[str, Mapping[str, Count]]:
-        """Service → evaluator → verdicts of the service's current baseline. Services without one are left out."""
+    async def counts(self) -> Mapping[str, Rates]:
+        """Service → verdicts of the service's current baseline. Services without one are left out."""
 
-    async def live_counts(self, services: Collection[str], after: int, since_ns: int) -> LiveCounts:
-        """Scored verdicts of these services with a number above `after`, of judged sessions that closed at `since_ns`
-        or later."""
+    async def live_counts(self, services: Collection[str], after: Seen, since_ns: int) -> LiveCounts:
+        """Scored verdicts of these services that came since `after`, of sessions that closed at `since_ns` or later.
+        Of each session its newest closing counts."""

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from judge.pass_rates import Tally
 from judge.verdict import SessionRef
+from judge.yardstick import Yardstick
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,16 +23,6 @@ class Label:
     passes: bool
     reason: str
     right_label: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Yardstick:
-    """An evaluator as it was: what calibration tells apart. `model` is None where no model was asked."""
-
-    evaluator: str
-    version: str
-    model: str | None = None
-    prompt_version: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

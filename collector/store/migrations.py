@@ -3,14 +3,17 @@ file in the field has been through exactly these steps."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, insert, select, text
 
 from collector.store.baseline_tables import baseline_counts, baseline_sessions, baselines
 from collector.store.judge_tables import answers, batch_items, batches, spending, votes
 from collector.store.label_tables import labels
 from collector.store.metadata import metadata
+from collector.store.records import JUDGED, readable
+from collector.store.sql_baselines import count_rows
 
 
 def _from_1(connection: Connection) -> None:
@@ -49,5 +52,28 @@ def _from_4(connection: Connection) -> None:
     connection.execute(text(f"UPDATE questions SET model = {model}"))  # noqa: S608 - a constant
 
 
-MIGRATIONS: Mapping[int, Callable[[Connection], None]] = {1: _from_1, 2: _from_2, 3: _from_3, 4: _from_4}
+def _from_5(connection: Connection) -> None:
+    """Sessions by version, and the counts of baselines by yardstick."""
+    connection.execute(text("ALTER TABLE sessions ADD COLUMN version TEXT"))
+    names = ("agent_version", "service_version")
+    versions = ", ".join(f"nullif(json_extract(record, '$.trajectory.versions.{name}'), '')" for name in names)
+    connection.execute(text(f"UPDATE sessions SET version = coalesce({versions}) WHERE json_valid(record)"))  # noqa: S608 - constants
+    connection.execute(text("DROP TABLE baseline_counts"))
+    metadata.create_all(connection, tables=[baseline_counts])
+    for number in list(connection.scalars(text("SELECT number FROM baselines"))):
+        kept = select(baseline_sessions.c.verdicts).where(baseline_sessions.c.baseline == number)
+        whole = connection.scalars(kept.where(text("json_valid(verdicts)")))
+        read = [[readable(JUDGED, one) for one in json.loads(verdicts)] for verdicts in whole]
+        rows = count_rows([[one for one in judged if one is not None] for judged in read])
+        if rows:
+            connection.execute(insert(baseline_counts), [{**row, "baseline": number} for row in rows])
+
+
+MIGRATIONS: Mapping[int, Callable[[Connection], None]] = {
+    1: _from_1,
+    2: _from_2,
+    3: _from_3,
+    4: _from_4,
+    5: _from_5,
+}
 """Version of the file → the step to the next version."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from collector.attribution import version_of
 from collector.store.records import CLOSED_SESSION, JUDGED, PENDING_QUESTION
 from collector.store.store import ClosedSession, PendingQuestion
 from judge.passing import passed
@@ -31,6 +32,7 @@ def session_row(session: ClosedSession) -> dict[str, Any]:
         "harness": trajectory.harness if trajectory else UNREADABLE,
         "service": _text(trajectory.versions.service if trajectory else None),
         "agent": _text(trajectory.versions.agent if trajectory else None),
+        "version": _text(version_of(trajectory) if trajectory else None),
         "task": _text(trajectory.task if trajectory else None),
         "close_reason": session.close_reason,
         "spans": session.spans,

@@ -11,7 +11,7 @@ from sqlalchemy import Boolean, Column, Float, ForeignKey, Index, Integer, Table
 from collector.store import baseline_tables, judge_tables, label_tables  # noqa: F401 - register their tables with the metadata
 from collector.store.metadata import Instant, Number, metadata
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 """Goes up with every change of the tables, with a step in `migrations`; see `sqlite.SqliteStore.open`."""
 
 schema_version = Table(
@@ -32,6 +32,7 @@ sessions = Table(
     Column("harness", Text, nullable=False),
     Column("service", Text),
     Column("agent", Text),
+    Column("version", Text),
     Column("task", Text),
     Column("close_reason", Text, nullable=False),
     Column("spans", Integer, nullable=False),

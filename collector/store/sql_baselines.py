@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
-from sqlalchemy import Connection, case, delete, func, select, update
+from sqlalchemy import ColumnElement, Connection, Select, Table, case, delete, func, select, update
 from sqlalchemy.dialects.sqlite import insert  # postgresql.insert has the same methods
 
 from collector.store.baseline_tables import baseline_counts, baseline_sessions, baselines
-from collector.store.baselines import Baseline, KeptSession, LiveCount, LiveCounts
+from collector.store.baselines import Baseline, KeptSession, LiveCount, LiveCounts, Seen
 from collector.store.records import CLOSED_SESSION, JUDGED
 from collector.store.schema import sessions, verdicts
-from judge.case_results import verdict_counts
+from collector.store.verdict_search import superseded
+from judge.case_results import verdict_rates
 from judge.significance import Count
+from judge.verdict import Judged
+from judge.yardstick import Rates, Yardstick
 
 _T = TypeVar("_T")
 _HOUR_NS = 3_600 * 1_000_000_000
@@ -43,11 +46,7 @@ class SqlBaselines:
             "note": baseline.note,
         }
         kept = [_session_row(one) for one in sessions]
-        counts = verdict_counts(judged.verdict for one in sessions for judged in one.verdicts)
-        counted = [
-            {"evaluator": evaluator, "passed": count.passed, "failed": count.failed}
-            for evaluator, count in counts.items()
-        ]
+        counted = count_rows(one.verdicts for one in sessions)
 
         def keep(connection: Connection) -> bool:
             number = connection.scalar(
@@ -105,41 +104,86 @@ class SqlBaselines:
         statement = delete(baselines).where(baselines.c.name == name)
         return await self._write(lambda connection: connection.execute(statement).rowcount > 0)
 
-    async def counts(self) -> Mapping[str, Mapping[str, Count]]:
-        columns = (baselines.c.service, baseline_counts.c.evaluator, baseline_counts.c.passed, baseline_counts.c.failed)
+    async def counts(self) -> Mapping[str, Rates]:
+        columns = (
+            baselines.c.service,
+            *_yardstick(baseline_counts),
+            baseline_counts.c.passed,
+            baseline_counts.c.failed,
+        )
         current = baselines.c.promoted_ns.is_not(None)
         statement = select(*columns).outerjoin_from(baselines, baseline_counts).where(current)
-        found: dict[str, dict[str, Count]] = {}
-        for service, evaluator, passed, failed in await self._read(lambda to: to.execute(statement).all()):
+        found: dict[str, dict[Yardstick, Count]] = {}
+        for service, *yardstick, passed, failed in await self._read(lambda to: to.execute(statement).all()):
             of_service = found.setdefault(service, {})
-            if evaluator is not None:
-                of_service[evaluator] = Count(passed, failed)
+            if passed is not None:
+                of_service[Yardstick(*yardstick)] = Count(passed, failed)
         return found
 
-    async def live_counts(self, services: Collection[str], after: int, since_ns: int) -> LiveCounts:
-        hour = sessions.c.closed_ns // _HOUR_NS
-        service = func.coalesce(sessions.c.service, "")
-        version = func.coalesce(verdicts.c.agent_version, "")
-        good = func.sum(case((verdicts.c.passed, 1), else_=0))
-        statement = (
-            select(hour, service, version, verdicts.c.evaluator, good, func.count())
-            .join_from(verdicts, sessions)
-            .where(verdicts.c.passed.is_not(None), sessions.c.closed_ns >= since_ns, service.in_(services))
-            .group_by(hour, service, version, verdicts.c.evaluator)
-        )
-
-        def read(connection: Connection) -> tuple[int, Sequence[Any]]:
-            # The number is read first and bounds the rest: a verdict that comes meanwhile is counted next time.
+    async def live_counts(self, services: Collection[str], after: Seen, since_ns: int) -> LiveCounts:
+        def read(connection: Connection) -> tuple[Seen, list[LiveCount]]:
+            # The numbers are read first and bound the rest: what comes meanwhile is counted next time.
             last = connection.scalar(select(func.max(verdicts.c.number))) or 0
-            bounded = statement.where(verdicts.c.number > after, verdicts.c.number <= last)
-            return last, connection.execute(bounded).all()
+            closing = connection.scalar(select(func.max(sessions.c.number))) or 0
+            new = verdicts.c.number.between(after.verdict + 1, last) & ~superseded(closing)
+            old = (verdicts.c.number <= after.verdict) & _newly_superseded(after.closing, closing)
+            added = connection.execute(_live(services, since_ns).where(new)).all()
+            gone = connection.execute(_live(services, since_ns).where(old)).all()
+            return Seen(last, closing), [*_live_counts(added, 1), *_live_counts(gone, -1)]
 
-        last, rows = await self._read(read)
-        counts = tuple(
-            LiveCount(hour, service, version, evaluator, Count(passed, total - passed))
-            for hour, service, version, evaluator, passed, total in rows
-        )
-        return LiveCounts(last, counts)
+        seen, counts = await self._read(read)
+        return LiveCounts(seen, tuple(counts))
+
+
+def _yardstick(table: Table) -> tuple[ColumnElement[Any], ...]:
+    """The fields of a `Yardstick` in their order."""
+    return table.c.evaluator, table.c.evaluator_version, table.c.judge_model, table.c.prompt_version
+
+
+def _live(services: Collection[str], since_ns: int) -> Select[Any]:
+    """hour, service, agent version, yardstick, passed, all."""
+    hour = sessions.c.closed_ns // _HOUR_NS
+    service = func.coalesce(sessions.c.service, "")
+    version = func.coalesce(verdicts.c.agent_version, "")
+    good = func.sum(case((verdicts.c.passed, 1), else_=0))
+    return (
+        select(hour, service, version, *_yardstick(verdicts), good, func.count())
+        .join_from(verdicts, sessions)
+        .where(verdicts.c.passed.is_not(None), sessions.c.closed_ns >= since_ns, service.in_(services))
+        .group_by(hour, service, version, *_yardstick(verdicts))
+    )
+
+
+def _newly_superseded(before: int, now: int) -> ColumnElement[bool]:
+    """Whether a session was closed again by a closing with a number above `before` and up to `now`, and by none
+    before. Found from the new closings, which are few."""
+    older, newer = sessions.alias(), sessions.alias()
+    again = (newer.c.session_id == older.c.session_id) & (newer.c.tenant == older.c.tenant)
+    later = again & (newer.c.revision > older.c.revision) & newer.c.judged
+    candidates = select(older.c.number).join_from(newer, older, later).where(newer.c.number.between(before + 1, now))
+    return sessions.c.number.in_(candidates) & ~superseded(before)
+
+
+def _live_counts(rows: Sequence[Any], sign: int) -> Iterator[LiveCount]:
+    for hour, service, version, *yardstick, passed, total in rows:
+        count = Count(sign * passed, sign * (total - passed))
+        yield LiveCount(hour, service, version, Yardstick(*yardstick), count)
+
+
+def count_rows(sessions: Iterable[Sequence[Judged]]) -> list[dict[str, Any]]:
+    """Rows of `baseline_counts`, but for the baseline, of a baseline whose sessions have these verdicts."""
+    rates = verdict_rates(judged.verdict for judgeds in sessions for judged in judgeds)
+    return [
+        {
+            "evaluator": one.evaluator,
+            "evaluator_version": one.version,
+            "judge_model": one.model,
+            "prompt_version": one.prompt_version,
+            "passed": count.passed,
+            "failed": count.failed,
+        }
+        for one, count in rates.items()
+    ]
 
 
 def _session_row(kept: KeptSession) -> dict[str, str]:

@@ -9,11 +9,12 @@ from sqlalchemy import Connection, Integer, Select, cast, func, select
 from sqlalchemy.dialects.sqlite import insert  # postgresql.insert has the same methods
 
 from collector.store.label_tables import labels
-from collector.store.labels import Counted, GivenLabel, Label, Yardstick
+from collector.store.labels import Counted, GivenLabel, Label
 from collector.store.schema import sessions, verdicts
 from collector.store.verdict_search import superseded
 from judge.pass_rates import Tally
 from judge.verdict import SessionRef
+from judge.yardstick import Yardstick
 
 _Result = TypeVar("_Result")
 

@@ -12,6 +12,7 @@ from collector.store.judge_tables import batch_items
 from collector.store.rows import NOT_APPLICABLE
 from collector.store.schema import outbox, questions, sessions, verdicts
 from collector.store.store import Held, Hold, OfModel, SessionFilter
+from collector.store.verdict_search import superseded
 from judge.verdict import SessionRef
 
 _Row = dict[str, Any]
@@ -162,6 +163,10 @@ def summaries(where: SessionFilter) -> Select[Any]:
 def _conditions(where: SessionFilter) -> Iterator[ColumnElement[bool]]:
     if where.service is not None:
         yield sessions.c.service == where.service
+    if where.version is not None:
+        yield sessions.c.version == where.version
+    if where.newest_closing:
+        yield sessions.c.judged & ~superseded()
     if where.harness is not None:
         yield sessions.c.harness == where.harness
     if where.since_ns is not None:

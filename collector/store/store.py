@@ -130,14 +130,17 @@ class Closing:
 @dataclass(frozen=True, slots=True)
 class SessionFilter:
     """Which sessions to list; None means any. `text` is looked for in session id, task and service, whatever
-    its case; `evaluator` and `label` must be those of one and the same verdict."""
+    its case; `evaluator` and `label` must be those of one and the same verdict. `version` is the agent's, or the
+    service's where the agent has none; `newest_closing` leaves out closings that were superseded or never judged."""
 
     service: str | None = None
+    version: str | None = None
     harness: str | None = None
     evaluator: str | None = None
     label: str | None = None
     text: str | None = None
     since_ns: int | None = None
+    newest_closing: bool = False
     limit: int = 50
 
 

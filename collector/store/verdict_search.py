@@ -21,10 +21,12 @@ def found(where: VerdictFilter) -> Select[Any]:
     return statement.order_by(*order).limit(where.limit)
 
 
-def superseded() -> ColumnElement[bool]:
-    """Whether a session, in a statement on sessions, was closed and judged again later."""
+def superseded(up_to: int | None = None) -> ColumnElement[bool]:
+    """Whether a session, in a statement on sessions, was closed and judged again later; by a closing with a number up
+    to this one, if one is given."""
     newer = sessions.alias()
     return exists().where(
+        *([] if up_to is None else [newer.c.number <= up_to]),
         newer.c.session_id == sessions.c.session_id,
         newer.c.tenant == sessions.c.tenant,
         newer.c.revision > sessions.c.revision,

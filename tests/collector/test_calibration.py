@@ -3,10 +3,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from collector.calibration import Calibration, calibrations, pass_rates
-from collector.store.labels import Counted, GivenLabel, Label, Yardstick
+from collector.store.labels import Counted, GivenLabel, Label
 from judge.calibration import Confusion, Estimate, Minimum, NoEstimate
 from judge.pass_rates import Tally, of_session
 from judge.verdict import SessionRef
+from judge.yardstick import Yardstick
 
 ASKED = Yardstick("goal_completion", "1+v1", "model-a", "v1")
 NEWER = replace(ASKED, version="1+v2", prompt_version="v2")

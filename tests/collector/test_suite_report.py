@@ -13,6 +13,7 @@ from collector.suite_report import Run, document, junit, run_of
 from extractors.trajectory import Trajectory
 from judge.catalog import build
 from judge.composite import CompositeRules
+from judge.evaluators.required_steps import RequiredSteps
 from judge.gates import GateRules, Status
 from judge.suites import Suite, parse_suite
 from judge.verdict import SessionRef
@@ -103,7 +104,8 @@ def test_another_version_of_an_evaluator_is_not_compared() -> None:
     found = run_of(now, [SUITE], CompositeRules(), GateRules(), baseline=before)
     (gate,) = [one for one in found.gates if one.name == "baseline"]
     assert gate.status is Status.UNDECIDED
-    assert "required_steps: not compared, its version was 0 and is 1" in gate.details
+    versions = f"30 sessions by version 0 in the baseline, and 30 sessions by version {RequiredSteps.version} now"
+    assert f"required_steps: not compared: {versions}" in gate.details
 
 
 def test_the_document_is_json_and_says_what_came_of_each_case() -> None:

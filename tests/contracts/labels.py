@@ -8,10 +8,11 @@ from dataclasses import replace
 import pytest
 import pytest_asyncio
 
-from collector.store.labels import Counted, GivenLabel, Label, Yardstick
+from collector.store.labels import Counted, GivenLabel, Label
 from collector.store.store import ClosedSession, Store, VerdictFilter
 from judge.pass_rates import Tally, of_session
 from judge.verdict import Judged, NotApplicable, NotJudged, Outcome, Score
+from judge.yardstick import Yardstick
 from tests.contracts.store import Opener
 from tests.fakes.verdicts import NOW_NS, answered, closed, judged, pending
 

@@ -36,5 +36,6 @@ def make_of_the_first_version(path: Path) -> None:
             connection.execute(f"ALTER TABLE questions DROP COLUMN {column}")
         for column in _VERDICT_COLUMNS:
             connection.execute(f"ALTER TABLE verdicts DROP COLUMN {column}")
+        connection.execute("ALTER TABLE sessions DROP COLUMN version")
         connection.execute("UPDATE schema_version SET version = 1")
         connection.commit()

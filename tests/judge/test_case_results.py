@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from judge.case_results import CaseResult, JudgedSession, Standing, case_results, session_counts, verdict_counts
+from dataclasses import replace
+
+from judge.case_results import (
+    CaseResult,
+    JudgedSession,
+    Standing,
+    case_results,
+    session_counts,
+    session_rates,
+    verdict_rates,
+)
 from judge.significance import Count
 from judge.verdict import NotApplicable, NotJudged, Outcome, Score, SessionRef, Subject, Verdict
+from judge.yardstick import Yardstick
 
 SESSION = Subject("session", "session")
 CASE = "desk/refund"
@@ -82,7 +93,29 @@ def test_a_session_counts_once_for_an_evaluator_and_only_with_a_score() -> None:
         session(verdict("tool_selection", NotJudged("pending"))),
     ]
     assert session_counts(sessions) == {"tool_selection": Count(1, 1)}
-    assert verdict_counts(one for each in sessions for one in each.verdicts) == {"tool_selection": Count(3, 1)}
+    assert verdict_rates(one for each in sessions for one in each.verdicts) == {TOOL: Count(3, 1)}
+
+
+TOOL = Yardstick("tool_selection", "1")
+
+
+def by(model: str | None, outcome: Outcome) -> Verdict:
+    return replace(verdict("tool_selection", outcome), judge_model=model, prompt_version="v1")
+
+
+def test_scores_of_different_judges_are_counted_apart() -> None:
+    sessions = [session(by("a", score(1)), by("b", score(0))), session(by("a", score(1)))]
+    a, b = (Yardstick("tool_selection", "1", model, "v1") for model in "ab")
+    assert session_rates(sessions) == {a: Count(2, 0), b: Count(0, 1)}
+    assert session_counts(sessions) == {"tool_selection": Count(2, 1)}
+
+
+def test_a_session_with_an_open_question_counts_only_if_something_failed() -> None:
+    silent = by(None, NotJudged("judge_unavailable"))
+    assert session_counts([session(by("a", score(1)), silent)]) == {}
+    assert session_counts([session(by("a", score(0)), silent)]) == {"tool_selection": Count(0, 1)}
+    gap = verdict("tool_selection", NotJudged("content_not_recorded"))
+    assert session_counts([session(verdict("tool_selection", score(1)), gap)]) == {"tool_selection": Count(1, 0)}
 
 
 def test_a_composite_counts_by_its_label() -> None:

@@ -77,7 +77,7 @@ def test_adherence_has_its_own_threshold() -> None:
 
 
 def test_a_fall_beyond_chance_fails_and_names_test_and_level() -> None:
-    compared = compare({"composite": Count(100, 0)}, {"composite": Count(60, 40)}, 0.05, 20)
+    compared = compare({"composite": (Count(100, 0), Count(60, 40))}, 0.05, 20)
     found = baseline_gate(compared)
     assert found.status is Status.FAILED
     assert "composite fell beyond chance (Fisher's exact test, one-sided" in found.explanation
@@ -85,14 +85,14 @@ def test_a_fall_beyond_chance_fails_and_names_test_and_level() -> None:
 
 
 def test_without_enough_data_nothing_is_claimed() -> None:
-    found = baseline_gate(compare({"composite": Count(5, 0)}, {"composite": Count(0, 5)}, 0.05, 20))
+    found = baseline_gate(compare({"composite": (Count(5, 0), Count(0, 5))}, 0.05, 20))
     assert found.status is Status.UNDECIDED
     assert found.explanation.startswith("not enough data")
     assert baseline_gate(()).status is Status.UNDECIDED
 
 
 def test_rates_with_too_little_data_are_counted_beside_those_tested() -> None:
-    counts = {"composite": Count(50, 0), "budgets": Count(3, 0)}
-    found = baseline_gate(compare(counts, counts, 0.05, 20))
+    counts = {"composite": (Count(50, 0), Count(50, 0)), "budgets": (Count(3, 0), Count(3, 0))}
+    found = baseline_gate(compare(counts, 0.05, 20))
     assert found.status is Status.PASSED
     assert "1 had not enough data" in found.explanation

@@ -364,6 +364,7 @@ async def test_a_damaged_question_does_not_keep_an_older_file_from_being_brought
     await store.close()
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("ALTER TABLE questions DROP COLUMN model")
+        connection.execute("ALTER TABLE sessions DROP COLUMN version")
         connection.execute("UPDATE questions SET record = '{' WHERE id = ?", (pending().id,))
         connection.execute("UPDATE schema_version SET version = 4")
         connection.commit()
