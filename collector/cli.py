@@ -20,6 +20,8 @@ from collector.commands.run import check_config, config_schema, run
 from collector.commands.sessions import sessions
 from collector.commands.show import show
 from collector.commands.suite import suite_app
+from collector.config import Log
+from collector.logs import set_up_logs
 
 app = typer.Typer(
     name="spanjudge",
@@ -63,4 +65,5 @@ def _options(
 
 
 def main() -> None:
+    set_up_logs(Log(level="warning"))  # standard output is for results; `run` sets up its own
     app()

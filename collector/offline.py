@@ -3,7 +3,7 @@ and composite. `offline_asking` puts the questions to a judge."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from collector.attribution import attribute
@@ -14,9 +14,10 @@ from extractors.trajectory import Trajectory
 from judge.case_results import JudgedSession
 from judge.catalog import BUILT_IN, Evaluator, plan_all
 from judge.composite import CompositeRules
+from judge.models import same_model
 from judge.question import unanswered
 from judge.suites import Case, Suite, expectations_for
-from judge.verdict import Judged, Score, Verdict
+from judge.verdict import Judged, NotApplicable, Score, Verdict
 
 RECORDING = "recording"
 """The close reason of a session that was read from a file."""
@@ -70,16 +71,41 @@ def by_code(evaluators: Sequence[Evaluator], rubrics: Sequence[str]) -> tuple[Ev
     return tuple(one for one in evaluators if one.id not in ALWAYS_ASKING and one.id not in rubrics)
 
 
-def with_earlier_answers(examined: Examined, earlier: Sequence[Judged], evaluators: frozenset[str]) -> Examined:
-    """With the scores that a judge gave the same closing before, of these evaluators: they need not be asked for
-    again."""
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """By what this configuration measures: `versions` of its evaluators, and `models` of those that ask a judge."""
+
+    versions: Mapping[str, str]
+    models: Mapping[str, str]
+
+    def why_other(self, verdict: Verdict) -> str:
+        """In what a verdict that a judge gave was measured otherwise, "" when in nothing."""
+        if (version := self.versions.get(verdict.evaluator)) is None:
+            return "its evaluator is not enabled now"
+        if version != verdict.evaluator_version:
+            return f"version {verdict.evaluator_version}, now {version}"
+        model = self.models[verdict.evaluator]
+        asked = verdict.judge_model
+        return "" if asked is not None and same_model(model, asked) else f"judge {asked or 'not recorded'}, now {model}"
+
+
+def with_earlier_answers(
+    examined: Examined, earlier: Sequence[Judged], measures: Measures
+) -> tuple[Examined, tuple[str, ...]]:
+    """With what a judge found about the same closing before, where it was measured as now: these questions need not be
+    asked again. Also what of it is not used, one line for each verdict."""
     ids = {one.id for one in examined.verdicts}
-    found = [
-        one
-        for one in earlier
-        if one.verdict.evaluator in evaluators and isinstance(one.verdict.outcome, Score) and one.id not in ids
-    ]
-    return replace(examined, verdicts=(*examined.verdicts, *found))
+    answered = [one for one in earlier if _is_answer(one.verdict) and one.id not in ids]
+    why = {one.id: measures.why_other(one.verdict) for one in answered}
+    used = [one for one in answered if not why[one.id]]
+    open_ones = tuple(one for one in examined.questions if one.id not in {each.id for each in used})
+    told = tuple(f"{one.verdict.evaluator}: {why[one.id]}" for one in answered if why[one.id])
+    return replace(examined, verdicts=(*examined.verdicts, *used), questions=open_ones), told
+
+
+def _is_answer(verdict: Verdict) -> bool:
+    asked = verdict.judge_model is not None or verdict.prompt_version is not None
+    return asked and isinstance(verdict.outcome, Score | NotApplicable)
 
 
 def concluded(examined: Examined, rules: CompositeRules) -> KeptSession:

@@ -9,6 +9,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from collector.offline import Examined, concluded, judged_session
+from collector.offline_answers import Asked, judge_gate
 from collector.store.baselines import KeptSession
 from judge.case_results import CaseResult, JudgedSession, Standing, case_results, session_rates
 from judge.composite import CompositeRules
@@ -56,8 +57,10 @@ def run_of(
     *,
     baseline: Sequence[KeptSession] | None = None,
     require_all: bool = False,
+    asked: Asked | None = None,
 ) -> Run:
-    """Cases and gates over all sessions. With `require_all` a case that no session fell under fails, too."""
+    """Cases and gates over all sessions. With `require_all` a case that no session fell under fails, too. `asked` is
+    what became of the questions, None where no judge was to be asked."""
     kept = tuple(concluded(one, composite) for one in examined)
     sessions = [judged_session(each, one.cases) for each, one in zip(kept, examined, strict=True)]
     cases = [case for suite in suites for case in suite.cases]
@@ -69,6 +72,8 @@ def run_of(
         gates.append(_all_there(unmatched))
     if baseline is not None:
         gates.append(against(baseline, sessions, rules))
+    if asked is not None:
+        gates.append(judge_gate(asked))
     return Run(tuple(suites), kept, results, unmatched, tuple(gates))
 
 

@@ -10,25 +10,25 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from collector.attribution import version_of
 from collector.clock import SystemClock
 from collector.commands.baseline_choice import baseline_named
 from collector.commands.candidate import candidate
 from collector.commands.files import ConfigFile, DataDir, fail
 from collector.commands.output import json_text
-from collector.commands.selection import (
+from collector.commands.selection import bad_input_exits_with_2, report_problems
+from collector.commands.session_options import (
+    MOST_STORED,
     AgentVersion,
+    AsJson,
     AskJudge,
     Files,
     Limit,
-    Selection,
     Service,
     Since,
     Stored,
     SuiteFiles,
-    bad_input_exits_with_2,
-    check_source,
-    report_problems,
-    version_of,
+    selection_of,
 )
 from collector.commands.sessions import time_text
 from collector.commands.stored import open_existing_to_write, open_store, open_to_write, run_with
@@ -66,7 +66,7 @@ def baseline_save(
     service: Service = None,
     agent_version: AgentVersion = None,
     since: Since = None,
-    limit: Limit = 1000,
+    limit: Limit = MOST_STORED,
     judge: AskJudge = False,
     note: Annotated[str, typer.Option(help="A remark for people.")] = "",
     promote: Annotated[bool, typer.Option("--promote", help="Make it the current one of its service.")] = False,
@@ -83,15 +83,14 @@ def baseline_save(
       spanjudge baseline save v7 recordings/ --suite suites/desk.yaml --promote
       spanjudge baseline save v7 --stored --service desk --agent-version 7 --since 7d -c spanjudge.yaml
 
-    Exits with 2 when the name is taken, no session fits, or they are of several services.
+    Exits with 2 when the name is taken, no session fits, they are of several services, or the judge answered nothing.
     """
     with bad_input_exits_with_2():
-        check_source(files, stored)
-        selection = Selection(tuple(files or ()), service, agent_version, since, limit)
+        selection = selection_of(files, stored, service, agent_version, since, limit)
         found = candidate(selection, suite, config_file, data_dir, judge=judge)
+        report_problems(found.problems, found.remarks)
         if found.problems:
-            report_problems(found.problems)
-            raise fail("a baseline of a damaged input would be one to mislead: nothing was saved")
+            raise fail("a baseline of this would be one to mislead: nothing was saved")
         now_ns = SystemClock().now_ns()
         baseline = Baseline(name, _service(found.sessions), _version(found.sessions), now_ns, len(found.sessions), note)
         store = open_to_write(config_file, data_dir)
@@ -114,7 +113,7 @@ def baseline_save(
 def baseline_list(
     config_file: ConfigFile = None,
     data_dir: DataDir = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """List the baselines, newest first; the current ones of their services are marked.
 
@@ -152,7 +151,7 @@ def baseline_show(
     name: Name,
     config_file: ConfigFile = None,
     data_dir: DataDir = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show one baseline: its pass rates by evaluator, and its sessions.
 

@@ -11,36 +11,34 @@ from rich.text import Text
 
 from collector.commands.baseline_choice import baseline_named
 from collector.commands.candidate import candidate
-from collector.commands.files import ConfigFile, DataDir, fail
+from collector.commands.files import ConfigFile, DataDir, config_of, fail
 from collector.commands.output import json_text
-from collector.commands.selection import (
-    BAD_INPUT,
-    FAILED,
+from collector.commands.selection import BAD_INPUT, FAILED, bad_input_exits_with_2, report_problems
+from collector.commands.session_options import (
+    MOST_STORED,
     AgentVersion,
+    AsJson,
+    BaselineName,
     Files,
     Limit,
-    Selection,
     Service,
     Since,
     Stored,
     SuiteFiles,
-    bad_input_exits_with_2,
-    check_source,
     of_service,
-    report_problems,
+    selection_of,
 )
 from collector.commands.stored import open_store, run_with
 from collector.commands.terminal import console, safe, short, styled
+from collector.judge_building import redaction_of
 from collector.offline import judged_session
 from collector.store.baselines import Baseline, KeptSession
 from judge.case_results import JudgedSession
 from judge.pairing import Pairs, pair
+from judge.redaction import Redaction
 from judge.trajectory_diff import Difference, Tolerance, differences
 
 FORMAT = 1
-BaselineName = Annotated[
-    str | None, typer.Option("--baseline", help="Default: the current baseline of the service.", metavar="NAME")
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +63,7 @@ def diff(
     service: Service = None,
     agent_version: AgentVersion = None,
     since: Since = None,
-    limit: Limit = 1000,
+    limit: Limit = MOST_STORED,
     ignore: Annotated[
         list[str] | None,
         typer.Option(help="Arguments that differ by nature, as a pattern of tool.argument; may be given again."),
@@ -74,7 +72,7 @@ def diff(
         float, typer.Option(help="Slower only counts past this share of the baseline's time ...", min=0)
     ] = 0.25,
     slower_seconds: Annotated[float, typer.Option(help="... and past so many seconds.", min=0)] = 1.0,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+    as_json: AsJson = False,
     config_file: ConfigFile = None,
     data_dir: DataDir = None,
 ) -> None:
@@ -97,8 +95,7 @@ def diff(
       2  the input cannot be used, or no session has a counterpart in the baseline
     """
     with bad_input_exits_with_2():
-        check_source(files, stored)
-        selection = Selection(tuple(files or ()), service, agent_version, since, limit)
+        selection = selection_of(files, stored, service, agent_version, since, limit)
         store = open_store(config_file, data_dir)
 
         async def find() -> tuple[Baseline, list[KeptSession]]:
@@ -107,16 +104,17 @@ def diff(
 
         against, kept = run_with(store, find)
         found = candidate(of_service(selection, against.service), suite, config_file, data_dir, judge=False)
-        report_problems(found.problems)
+        report_problems(found.problems, found.remarks)
         paired = pair([judged_session(one) for one in kept], found.judged)
         if not paired.pairs:
             raise fail(f"no session has a counterpart of the same case or task in baseline {safe(against.name)}")
     compared = compare_all(paired, Tolerance(slower_share, slower_seconds, tuple(ignore or ())))
+    redaction = redaction_of(config_of(config_file, data_dir).judge)
     if as_json:
-        typer.echo(json_text(document(against, compared, paired)), nl=False)
+        typer.echo(json_text(document(against, compared, paired, redaction)), nl=False)
     else:
         screen = console()
-        for line in _lines(against, compared, paired):
+        for line in _lines(against, compared, paired, redaction):
             screen.print(line)
     if any(one.regression for one in compared):
         raise typer.Exit(FAILED)
@@ -133,8 +131,8 @@ def compare_all(paired: Pairs, tolerance: Tolerance) -> list[Compared]:
     ]
 
 
-def document(baseline: Baseline, compared: Sequence[Compared], paired: Pairs) -> dict[str, Any]:
-    """The JSON document; docs/baselines.md says what is in it."""
+def document(baseline: Baseline, compared: Sequence[Compared], paired: Pairs, redaction: Redaction) -> dict[str, Any]:
+    """The JSON document, without secrets; docs/baselines.md says what is in it."""
     return {
         "format": FORMAT,
         "baseline": baseline.name,
@@ -146,7 +144,8 @@ def document(baseline: Baseline, compared: Sequence[Compared], paired: Pairs) ->
                 "after": one.after.ref.session_id,
                 "regression": one.regression,
                 "differences": [
-                    {**asdict(each), "regression": each.regression, "text": str(each)} for each in one.differences
+                    redaction.value({**asdict(each), "regression": each.regression, "text": str(each)})
+                    for each in one.differences
                 ],
             }
             for one in compared
@@ -156,7 +155,7 @@ def document(baseline: Baseline, compared: Sequence[Compared], paired: Pairs) ->
     }
 
 
-def _lines(baseline: Baseline, compared: Sequence[Compared], paired: Pairs) -> Iterator[Text]:
+def _lines(baseline: Baseline, compared: Sequence[Compared], paired: Pairs, redaction: Redaction) -> Iterator[Text]:
     for one in compared:
         word = (
             ("WORSE", "bold red") if one.regression else ("other", "yellow") if one.differences else ("same ", "green")
@@ -164,11 +163,15 @@ def _lines(baseline: Baseline, compared: Sequence[Compared], paired: Pairs) -> I
         ids = f"  {short(one.before.ref.session_id, 60)} → {short(one.after.ref.session_id, 60)}"
         yield styled(word, f"  {short(one.name, 100)}", (ids, "dim"))
         for each in one.differences:
-            yield styled("       ", (each.kind, "red" if each.regression else "dim"), f"  {short(str(each), 1000)}")
+            yield styled(
+                "       ",
+                (each.kind, "red" if each.regression else "dim"),
+                f"  {short(redaction.text(str(each)), 1000)}",
+            )
     for sessions, where in ((paired.only_before, "only in the baseline"), (paired.only_after, "only now")):
         for session in sessions:
-            task = session.trajectory.task if session.trajectory else None
-            about = f"  {short(session.ref.session_id, 60)}  {short(task or '', 80)}"
+            task = (session.trajectory.task if session.trajectory else None) or ""
+            about = f"  {short(session.ref.session_id, 60)}  {short(redaction.cut_before(task, 80), 80)}"
             yield styled((f"{where}:", "dim"), about)
     worse = sum(one.regression for one in compared)
     yield styled((f"{worse} of {len(compared)} pairs are worse than in baseline {safe(baseline.name)}", "bold"))

@@ -8,30 +8,28 @@ import typer
 
 from collector.commands.baseline_choice import baseline_named
 from collector.commands.candidate import candidate
-from collector.commands.diff import BaselineName
 from collector.commands.files import ConfigFile, DataDir, config_of
 from collector.commands.gates_view import gate_lines
 from collector.commands.output import json_text
-from collector.commands.selection import (
-    BAD_INPUT,
-    FAILED,
-    NOT_ENOUGH,
+from collector.commands.selection import BAD_INPUT, FAILED, NOT_ENOUGH, bad_input_exits_with_2, report_problems
+from collector.commands.session_options import (
+    MOST_STORED,
     AgentVersion,
+    AsJson,
     AskJudge,
+    BaselineName,
     Files,
     Limit,
-    Selection,
     Service,
     Since,
     Stored,
     SuiteFiles,
-    bad_input_exits_with_2,
-    check_source,
     of_service,
-    report_problems,
+    selection_of,
 )
 from collector.commands.stored import open_store, run_with
 from collector.commands.terminal import console, safe, styled
+from collector.offline_answers import judge_gate
 from collector.store.baselines import Baseline, KeptSession
 from collector.suite_report import against, gate_document
 from judge.case_results import case_results
@@ -48,7 +46,7 @@ def gate(
     service: Service = None,
     agent_version: AgentVersion = None,
     since: Since = None,
-    limit: Limit = 1000,
+    limit: Limit = MOST_STORED,
     judge: AskJudge = False,
     level: Annotated[
         float | None,
@@ -57,7 +55,7 @@ def gate(
     min_sample: Annotated[
         int | None, typer.Option(help="Least sessions on both sides. Default: gates.min_sample.", min=1)
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+    as_json: AsJson = False,
     config_file: ConfigFile = None,
     data_dir: DataDir = None,
 ) -> None:
@@ -65,7 +63,8 @@ def gate(
 
     The share of sessions that pass is compared for each evaluator by Fisher's exact test, one-sided, with Holm's
     correction: all rates together raise a false alarm in at most 5 of 100 cases (--level). A rate is tested only with
-    enough sessions on both sides (--min-sample). Two rules need no statistics: every case of high risk is right, and
+    enough sessions on both sides (--min-sample), and only where it was measured alike: by the same version of the
+    evaluator, the same prompt and the same judge. Two rules need no statistics: every case of high risk is right, and
     nothing forbidden happened.
 
     \b
@@ -77,16 +76,15 @@ def gate(
     Exits with
       0  nothing fell, and both absolute rules hold
       1  a rate fell, a case of high risk is not right, or something forbidden happened
-      2  the input cannot be used
-      3  nothing fell that could be seen, but there is not enough data to tell
+      2  the input cannot be used, or the judge answered nothing
+      3  nothing fell that could be seen, but there is not enough data, or not enough answers of the judge, to tell
     """
     with bad_input_exits_with_2():
-        check_source(files, stored)
         config = config_of(config_file, data_dir)
         changed = {"level": level, "min_sample": min_sample}
         settings = config.gates.model_copy(update={key: value for key, value in changed.items() if value is not None})
         rules = settings.rules()
-        selection = Selection(tuple(files or ()), service, agent_version, since, limit)
+        selection = selection_of(files, stored, service, agent_version, since, limit)
         store = open_store(config_file, data_dir)
 
         async def find() -> tuple[Baseline, list[KeptSession]]:
@@ -95,10 +93,12 @@ def gate(
 
         chosen, kept = run_with(store, find)
         found = candidate(of_service(selection, chosen.service), suite, config_file, data_dir, judge=judge)
-        report_problems(found.problems)
+        report_problems(found.problems, found.remarks)
     results = case_results(found.judged, found.high_risk, config.composite.rules())
     compared = against(kept, found.judged, rules)
-    gates = (compared, high_risk_gate(results, found.unmatched), forbidden_gate(found.judged))
+    absolute = (high_risk_gate(results, found.unmatched), forbidden_gate(found.judged))
+    answered = () if found.asked is None else (judge_gate(found.asked),)
+    gates = (compared, *absolute, *answered)
     if as_json:
         document = {
             "format": FORMAT,
@@ -112,9 +112,11 @@ def gate(
         screen.print(styled(f"{len(found.sessions)} sessions against baseline ", (safe(chosen.name), "cyan")))
         for line in gate_lines(gates):
             screen.print(line)
-    if any(one.status is Status.FAILED for one in gates) or any(one.status is Status.UNDECIDED for one in gates[1:]):
+    if any(one.status is Status.FAILED for one in gates):
         raise typer.Exit(FAILED)
     if found.problems:
         raise typer.Exit(BAD_INPUT)
-    if compared.status is Status.UNDECIDED:
+    if any(one.status is Status.UNDECIDED for one in absolute):
+        raise typer.Exit(FAILED)
+    if any(one.status is Status.UNDECIDED for one in gates):
         raise typer.Exit(NOT_ENOUGH)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from rich.text import Text
 
 from collector.commands.terminal import safe, short, styled
+from collector.offline_answers import JUDGE_GATE
 from collector.suite_report import Run
 from judge.case_results import Standing
 from judge.gates import Gate, Status
@@ -46,8 +47,8 @@ def gate_lines(gates: Sequence[Gate]) -> Iterator[Text]:
     yield styled(("gates", "bold"))
     for gate in gates:
         yield styled("  ", _STATUSES[gate.status], f"  {gate.name}: {short(gate.explanation)}")
-        if gate.status is Status.PASSED and gate.name != "baseline":
-            continue
+        if gate.name == JUDGE_GATE or (gate.status is Status.PASSED and gate.name != "baseline"):
+            continue  # what a judge did not answer is told on standard error, with what to do about it
         yield from (styled("        ", short(line)) for line in gate.details[:_DETAILS])
         if len(gate.details) > _DETAILS:
             yield styled("        ", (f"and {len(gate.details) - _DETAILS} more", "dim"))

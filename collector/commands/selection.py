@@ -4,83 +4,52 @@ from __future__ import annotations
 
 import asyncio
 import glob
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from collector.attribution import version_of
 from collector.clock import SystemClock
 from collector.commands.files import fail
 from collector.commands.grouping import Grouped, group
+from collector.commands.judge_asking import ask_judge, require_key
+from collector.commands.progress import progress
+from collector.commands.session_options import Selection
 from collector.commands.sessions import nanoseconds
 from collector.commands.terminal import console, safe, short, styled
 from collector.config import Config
+from collector.judge_building import redaction_of
 from collector.judging import Rules
-from collector.offline import ALWAYS_ASKING, RECORDING, Examined, by_code, examine, with_earlier_answers
+from collector.offline import RECORDING, Examined, Measures, by_code, examine, with_earlier_answers
+from collector.offline_answers import Asked
 from collector.recordings import read_recordings
 from collector.rules import load_rubrics
 from collector.store.baselines import KeptSession
 from collector.store.store import ClosedSession, SessionFilter, Store
 from extractors.registry import extract
 from extractors.trajectory import Trajectory
-from judge.verdict import SessionRef
+from judge.masking import masked_judged
+from judge.redaction import NOTHING, Redaction
+from judge.verdict import Judged, SessionRef
 
 PASSED, FAILED, BAD_INPUT, NOT_ENOUGH = 0, 1, 2, 3
 """Exit codes of the commands that CI runs."""
 
-Files = Annotated[
-    list[Path] | None,
-    typer.Argument(
-        help="Recorded OTLP: protobuf requests, OTLP/JSON, JSON lines, gzip of any; directories are walked.",
-        metavar="FILE...",
-    ),
-]
-Stored = Annotated[bool, typer.Option("--stored", help="Sessions of the verdict store instead of files.")]
-Service = Annotated[str | None, typer.Option(help="Sessions of this service (service.name).")]
-AgentVersion = Annotated[
-    str | None, typer.Option(help="Sessions of this agent version, or service version where agents have none.")
-]
-Since = Annotated[
-    str | None, typer.Option(help="Stored sessions that closed within this long: 30m, 12h, 7d.", metavar="DURATION")
-]
-Limit = Annotated[int, typer.Option(help="At most so many stored sessions, newest first.", min=1)]
-SuiteFiles = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--suite", help="Suite file; may be given again. Default: those of the configuration.", metavar="FILE"
-    ),
-]
-AskJudge = Annotated[
-    bool, typer.Option("--judge", help="Also ask the judge, which costs money; needs its key. Default: code only.")
-]
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """`files` is empty when sessions of the store are wanted; the rest says which of them."""
-
-    files: tuple[Path, ...] = ()
-    service: str | None = None
-    agent_version: str | None = None
-    since: str | None = None
-    limit: int = 1000
-
-
-def of_service(selection: Selection, service: str) -> Selection:
-    """Stored sessions of this service unless another is named; of a service without a name, of any."""
-    return selection if selection.files or selection.service else replace(selection, service=service or None)
-
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The sessions, and what of the input could not be used, one line each."""
+    """The sessions, without secrets in what is said about them. `problems` are what of the input could not be used,
+    `remarks` what people should know; one line each. `asked` is what became of the questions, None where no judge was
+    to be asked."""
 
     examined: list[Examined]
     problems: list[str]
+    remarks: list[str]
+    asked: Asked | None = None
 
 
 @contextmanager
@@ -107,62 +76,67 @@ def _literal(path: Path) -> str:
     return glob.escape(str(path.resolve()))
 
 
-def check_source(files: Sequence[Path] | None, stored: bool) -> None:
-    if bool(files) == stored:
-        raise fail("give either files to read, or --stored for sessions of the verdict store")
-
-
 async def choose_sessions(
     selection: Selection, store: Store | None, config: Config, rules: Rules, *, judge: bool
 ) -> Chosen:
     """Examined by the evaluators of `rules`; asked about with `judge`. Exits with 1 when there is no key for it."""
-    if judge and not _has_key(config):
-        raise fail("--judge needs a key: set ANTHROPIC_API_KEY, or judge.api_key in the configuration")
-    rubrics = frozenset(one.id for one in load_rubrics(config.rubrics, "the configuration"))
-    evaluators = rules.evaluators if judge else by_code(rules.evaluators, tuple(rubrics))
-    clock = SystemClock()
+    if judge:
+        require_key(config)
+    rubrics = tuple(one.id for one in load_rubrics(config.rubrics, "the configuration"))
+    evaluators = rules.evaluators if judge else by_code(rules.evaluators, rubrics)
     examined: list[Examined] = []
     problems: list[str] = []
+    remarks: list[str] = []
+    now_ns = SystemClock().now_ns()
     if selection.files:
-        recorded, problems = await asyncio.to_thread(_recorded, selection, config, clock.now_ns())
-        with _progress("sessions", len(recorded)) as told:
+        recorded, problems = await asyncio.to_thread(_recorded, selection, config, now_ns)
+        with progress("sessions", len(recorded)) as told:
             for number, session in enumerate(recorded):
                 if session.trajectory is not None:
-                    examined.append(examine(session, session.trajectory, rules.suites, evaluators, clock.now_ns()))
+                    examined.append(examine(session, session.trajectory, rules.suites, evaluators, now_ns))
                 told(number + 1)
     elif store is not None:
+        measures = _measures(rules, config)
+        unused: list[str] = []
         for kept in await kept_in_store(store, selection):
-            trajectory = kept.session.trajectory
-            if trajectory is None:
-                continue
-            one = examine(kept.session, trajectory, rules.suites, evaluators, clock.now_ns())
-            examined.append(with_earlier_answers(one, kept.verdicts, ALWAYS_ASKING | rubrics))
+            if (trajectory := kept.session.trajectory) is not None:
+                one = examine(kept.session, trajectory, rules.suites, evaluators, now_ns)
+                one, told_of_it = with_earlier_answers(one, kept.verdicts, measures)
+                examined.append(one)
+                unused += told_of_it
+        remarks += _unused(unused, judge=judge)
     for one in examined:
         problems += [f"evaluator {name} failed: {type(error).__name__}: {error}" for name, error in one.defects]
+    asked = None
     if judge:
-        examined, problem = await _asked(examined, config)
-        problems += [f"the judge did not answer everything: {problem}"] if problem else []
-    return Chosen(examined, problems)
+        answers = await ask_judge(examined, config)
+        examined, asked = answers.examined, answers.asked
+        problems += [answers.problem] if answers.problem else []
+        remarks += answers.remarks
+    redaction = redaction_of(config.judge)
+    return Chosen([_masked(one, redaction) for one in examined], problems, remarks, asked)
 
 
-def _has_key(config: Config) -> bool:
-    from collector.judge_building import build_judge  # as below
+def _measures(rules: Rules, config: Config) -> Measures:
+    versions = {one.id: one.version for one in rules.evaluators}
+    own = {name: settings.model for name, settings in config.evaluators.items()}
+    return Measures(versions, {name: own.get(name) or config.judge.model for name in versions})
 
-    return build_judge(config.judge) is not None
+
+def _unused(told: Sequence[str], *, judge: bool) -> Iterator[str]:
+    """How many scores that a judge gave before do not count, and why."""
+    if told:
+        instead = "they are asked again" if judge else "--judge asks again"
+        yield f"{len(told)} earlier answers of a judge were measured otherwise and do not count; {instead}:"
+        yield from (f"  {count} x {why}" for why, count in Counter(told).most_common())
 
 
-async def _asked(examined: list[Examined], config: Config) -> tuple[list[Examined], str | None]:
-    from collector.judge_building import build_judge  # its client takes a second to load
-    from collector.offline_asking import ask
+def _masked(examined: Examined, redaction: Redaction) -> Examined:
+    return replace(examined, verdicts=tuple(_without_secrets(examined.verdicts, redaction)))
 
-    judge = build_judge(config.judge)
-    if judge is None:
-        return examined, "there is no key"
-    try:
-        with _progress("questions", sum(len(one.questions) for one in examined)) as told:
-            return await ask(examined, config.judge, judge, SystemClock(), lambda done, _: told(done))
-    finally:
-        await judge.aclose()
+
+def _without_secrets(verdicts: Iterable[Judged], redaction: Redaction) -> Iterator[Judged]:
+    return (masked_judged(one, redaction) for one in verdicts)
 
 
 def _recorded(selection: Selection, config: Config, now_ns: int) -> tuple[list[ClosedSession], list[str]]:
@@ -183,28 +157,27 @@ def _defects(grouped: Grouped) -> list[str]:
     return [*found, *grouped.causes]
 
 
-def version_of(trajectory: Trajectory) -> str | None:
-    """The agent's version, or the service's where the agent has none; as `version` in suites."""
-    return trajectory.versions.agent_version or trajectory.versions.service_version
-
-
-async def kept_in_store(store: Store, selection: Selection) -> list[KeptSession]:
-    """The newest closing of each session that fits, with its verdicts as they are; oldest first."""
+async def kept_in_store(store: Store, selection: Selection, redaction: Redaction = NOTHING) -> list[KeptSession]:
+    """The newest closing of each session that fits, with the verdicts it has, secrets in them masked; oldest first."""
     since_ns = None if selection.since is None else SystemClock().now_ns() - nanoseconds(selection.since)
-    where = SessionFilter(service=selection.service, since_ns=since_ns, limit=selection.limit)
-    found: dict[tuple[str, str], KeptSession] = {}
+    where = SessionFilter(
+        service=selection.service,
+        version=selection.agent_version,
+        since_ns=since_ns,
+        newest_closing=True,
+        limit=selection.limit,
+    )
+    found: list[KeptSession] = []
     summaries = await store.sessions(where)
-    with _progress("sessions", len(summaries)) as told:
+    with progress("sessions", len(summaries)) as told:
         for number, summary in enumerate(summaries):
-            ref = summary.ref
-            key = (ref.tenant, ref.session_id)
-            if key not in found:
-                judged = [one for one in await store.session(ref.session_id, ref.tenant) if one.judged]
-                if judged and judged[0].trajectory and _fits(judged[0].trajectory, selection):
-                    verdicts = tuple(await store.verdicts(judged[0].ref))
-                    found[key] = KeptSession(judged[0], verdicts)
+            closings = await store.session(summary.ref.session_id, summary.ref.tenant)
+            closing = next((one for one in closings if one.ref == summary.ref), None)
+            if closing is not None and closing.trajectory is not None:
+                verdicts = _without_secrets(await store.verdicts(closing.ref), redaction)
+                found.append(KeptSession(closing, tuple(verdicts)))
             told(number + 1)
-    return sorted(found.values(), key=lambda one: one.session.closed_ns)
+    return found[::-1]
 
 
 def _fits(trajectory: Trajectory, selection: Selection) -> bool:
@@ -214,17 +187,9 @@ def _fits(trajectory: Trajectory, selection: Selection) -> bool:
     }
 
 
-def report_problems(problems: Sequence[str]) -> None:
+def report_problems(problems: Sequence[str], remarks: Sequence[str] = ()) -> None:
     """To standard error, so that the output can be piped."""
     screen = console(to="stderr")
-    for text in problems:
-        screen.print(styled((short(text, 1000), "red")))
-
-
-@contextmanager
-def _progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    screen = console(to="stderr")
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, console=screen, disable=not screen.is_terminal, transient=True) as progress:
-        task = progress.add_task(what, total=total)
-        yield lambda done: progress.update(task, completed=done)
+    for text, style in (*((one, "red") for one in problems), *((one, "yellow") for one in remarks)):
+        for line in text.splitlines():
+            screen.print(styled((short(line, 1000), style)))

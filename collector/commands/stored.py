@@ -53,7 +53,20 @@ def open_to_write(config_file: Path | None, data_dir: Path | None) -> SqliteStor
 
     Exits with 1 and what to do when it is not to be had.
     """
-    directory = config_of(config_file, data_dir).data_dir
+    return _to_write(config_of(config_file, data_dir).data_dir)
+
+
+def open_existing_to_write(config_file: Path | None, data_dir: Path | None) -> SqliteStore:
+    """As `open_to_write`, but a store that there is not is not made. Exits with 1 then."""
+    return _to_write(_store_file(config_file, data_dir).parent)
+
+
+def open_if_there(directory: Path) -> SqliteStore | None:
+    """As `open_to_write`, but None where there is no store in the directory."""
+    return _to_write(directory) if (directory / STORE_FILE).is_file() else None
+
+
+def _to_write(directory: Path) -> SqliteStore:
     path = directory / STORE_FILE
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -68,12 +81,6 @@ def open_to_write(config_file: Path | None, data_dir: Path | None) -> SqliteStor
             raise fail(str(error)) from error
     except (StoreUnavailable, OSError) as error:
         raise fail(str(error)) from error
-
-
-def open_existing_to_write(config_file: Path | None, data_dir: Path | None) -> SqliteStore:
-    """As `open_to_write`, but a store that there is not is not made. Exits with 1 then."""
-    _store_file(config_file, data_dir)
-    return open_to_write(config_file, data_dir)
 
 
 def run_with(store: SqliteStore | None, work: Callable[[], Awaitable[_T]]) -> _T:

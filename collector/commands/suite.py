@@ -14,27 +14,30 @@ from collector.commands.output import STANDARD_OUTPUT, json_text, write
 from collector.commands.selection import (
     BAD_INPUT,
     FAILED,
+    Chosen,
+    bad_input_exits_with_2,
+    choose_sessions,
+    report_problems,
+    with_suites,
+)
+from collector.commands.session_options import (
+    MOST_STORED,
     AgentVersion,
     AskJudge,
-    Chosen,
     Files,
     Limit,
-    Selection,
     Service,
     Since,
     Stored,
     SuiteFiles,
-    bad_input_exits_with_2,
-    check_source,
-    choose_sessions,
-    report_problems,
-    with_suites,
+    selection_of,
 )
 from collector.commands.stored import open_store, run_with
 from collector.commands.suite_add import suite_add
 from collector.commands.terminal import console
 from collector.store.baselines import KeptSession
 from collector.suite_report import document, junit, run_of
+from judge.gates import Status
 
 suite_app = typer.Typer(
     no_args_is_help=True,
@@ -60,7 +63,7 @@ def suite_run(
     service: Service = None,
     agent_version: AgentVersion = None,
     since: Since = None,
-    limit: Limit = 1000,
+    limit: Limit = MOST_STORED,
     judge: AskJudge = False,
     baseline: Annotated[
         str | None, typer.Option(help="Also: no rate may have fallen against this baseline.", metavar="NAME")
@@ -83,7 +86,10 @@ def suite_run(
     composite does and it is within its budgets, without anything forbidden. The gates: enough cases pass, every case
     of high risk is right, nothing forbidden happened at all, adherence reaches its threshold, and with --baseline no
     rate fell beyond chance. Thresholds are in the configuration, under gates. A case of high risk that no session
-    falls under leaves its gate open.
+    falls under leaves its gate open. With --judge, an evaluator without a single answer leaves one open, too.
+
+    For stored sessions, what a judge found before counts where it was measured as this configuration would: the same
+    version, prompt and model. With --judge, only the rest is asked.
 
     \b
     Examples:
@@ -96,15 +102,15 @@ def suite_run(
     Exits with
       0  every gate passed
       1  a gate failed, or could not be decided
-      2  the input cannot be used: no sessions, a damaged file, a mistake in a suite or option
+      2  the input cannot be used: no sessions, a damaged file, a mistake in a suite or option; or the judge answered
+         nothing
     """
     with bad_input_exits_with_2():
-        check_source(files, stored)
+        selection = selection_of(files, stored, service, agent_version, since, limit)
         config = with_suites(config_of(config_file, data_dir), suite)
         rules = rules_of(config, config_file)
         if not rules.suites:
             raise fail("no suite: name one with --suite, or list them under suites in the configuration")
-        selection = Selection(tuple(files or ()), service, agent_version, since, limit)
         needs_store = stored or baseline is not None
         store = open_store(config_file, data_dir) if needs_store else None
 
@@ -114,11 +120,19 @@ def suite_run(
             return chosen, kept
 
         chosen, kept = run_with(store, find)
-        report_problems(chosen.problems)
+        report_problems(chosen.problems, chosen.remarks)
         if not chosen.examined:
             raise fail("there is no session to judge" + (" in the files" if files else " that fits"))
         composite, gates = config.composite.rules(), config.gates.rules()
-        run = run_of(chosen.examined, rules.suites, composite, gates, baseline=kept, require_all=require_all)
+        run = run_of(
+            chosen.examined,
+            rules.suites,
+            composite,
+            gates,
+            baseline=kept,
+            require_all=require_all,
+            asked=chosen.asked,
+        )
         if junit_file is not None:
             write(junit_file, junit(run))
         if json_file is not None:
@@ -127,7 +141,9 @@ def suite_run(
         screen = console()
         for line in run_lines(run):
             screen.print(line)
-    if not run.passed:
+    if any(gate.status is Status.FAILED for gate in run.gates):
         raise typer.Exit(FAILED)
     if chosen.problems:
         raise typer.Exit(BAD_INPUT)
+    if not run.passed:
+        raise typer.Exit(FAILED)

@@ -18,6 +18,7 @@ from collector.concluding import NOTHING_FOLLOWS, Concluding
 from collector.errors import StoreUnavailable
 from collector.store import statements
 from collector.store.finishing import Fate, Finishing, Kept, finish_all, finishing
+from collector.store.ledger import Ledger
 from collector.store.records import CLOSED_SESSION, JUDGED, readable, stored_question
 from collector.store.rows import verdict_row
 from collector.store.schema import outbox, questions, schema_version, sessions, verdicts
@@ -55,7 +56,7 @@ class SqliteStore:
         self._reading = reading
         self._writing = writing
         self._writer = GroupWriter(writing, lambda error: unavailable(path, error)) if writing else None
-        self.ledger = SqlLedger(self._read, self._write)
+        self.ledger: Ledger = SqlLedger(self._read, self._write)
         self.labels = SqlLabels(self._read, self._write)
         self.baselines = SqlBaselines(self._read, self._write)
 

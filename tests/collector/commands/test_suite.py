@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from typer.testing import Result
 
+from collector.clock import SystemClock
 from collector.data_directory import STORE_FILE
 from collector.offline import ALWAYS_ASKING, by_code
+from collector.store.ledger import Charge, Reservation
 from collector.store.sqlite import SqliteStore
 from collector.store.store import ClosedSession
 from extractors.skills import LoadOutcome
 from extractors.trajectory import Versions
+from judge.budget import Amount, window_start_ns
 from judge.catalog import build
+from judge.evaluators.goal_completion import GoalCompletion
 from judge.suites import parse_suite
-from judge.verdict import Score, SessionRef
+from judge.verdict import Judged, Score, SessionRef, verdict_id
 from tests.collector.commands.desk_recordings import SUITE, record, spanjudge, suite_file
-from tests.fakes.anthropic_stub import API_KEY, AnthropicStub, refuses, says
+from tests.fakes.anthropic_stub import API_KEY, AnthropicStub, Reply, Request, cut_off, fails, refuses, says
 from tests.fakes.verdicts import judged
 from tests.judge.trajectories import call, failed, load, trajectory
 
@@ -125,12 +131,14 @@ def test_thresholds_come_from_the_configuration(good: Path) -> None:
     assert spanjudge("suite", "run", good / "recordings", "-c", config).exit_code == 0
 
 
-def asking(good: Path, stub: AnthropicStub) -> Path:
+def asking(good: Path, stub: AnthropicStub, only: Sequence[str] = ("goal_completion",), **judge: object) -> Path:
+    """A configuration with the stub as judge, of which only these evaluators ask."""
     suite_file(good, SUITE.replace("    answer_contains: [paid]\n", ""))
     config = good / "spanjudge.yaml"
-    evaluators = "".join(f"  {name}: {{enabled: false}}\n" for name in sorted(ALWAYS_ASKING - {"goal_completion"}))
-    judge = f"judge: {{api_key: {API_KEY}, base_url: '{stub.url}', max_attempts: 1}}\n"
-    config.write_text(f"suites: [desk.yaml]\n{judge}evaluators:\n{evaluators}")
+    disabled = {name: {"enabled": False} for name in sorted(ALWAYS_ASKING - {*only})}
+    settings = {"api_key": API_KEY, "base_url": stub.url, "max_attempts": 1, **judge}
+    document = {"suites": ["desk.yaml"], "data_dir": "data", "judge": settings, "evaluators": disabled}
+    config.write_text(json.dumps(document))
     return config
 
 
@@ -151,6 +159,108 @@ def test_a_judge_that_fails_makes_results_that_are_not_judged(good: Path) -> Non
     assert json.loads(shown.stdout)["results"][0]["standing"] == "not_judged"
 
 
+def test_a_judge_that_answers_nothing_is_bad_input_and_never_a_pass(good: Path) -> None:
+    suite = SUITE.partition("  - id: careful")[0]  # which would pass by code alone
+    with AnthropicStub(fails(404, "not_found_error", "model: claude-opsu")) as stub:
+        config = asking(good, stub, model="claude-opsu")
+        suite_file(good, suite)
+        shown = spanjudge("suite", "run", good / "recordings", "-c", config, "--judge", "--json", good / "out.json")
+        assert len(stub.requests) <= 2, "a model that there is not need not be tried for long"
+    assert shown.exit_code == 2
+    assert "the judge answered none of 1 question" in shown.stderr
+    assert "claude-opsu: 404 not_found_error" in shown.stderr
+    assert "check judge.model and judge.base_url" in shown.stderr
+    document = json.loads((good / "out.json").read_text())
+    assert document["passed"] is False
+    assert {gate["name"]: gate["status"] for gate in document["gates"]}["judge"] == "undecided"
+
+
+def test_a_judge_that_answers_in_part_is_told_with_how_much_and_why(good: Path) -> None:
+    record(good / "recordings", "s-2", task="Give me my money back, please")
+    with AnthropicStub() as stub:
+        stub.script(cut_off())
+        shown = spanjudge("suite", "run", good / "recordings", "-c", asking(good, stub), "--judge")
+    assert "pass  judge: 1 of 2 questions answered" in shown.stdout
+    assert "the judge did not answer 1 of 2 questions:" in shown.stderr
+    assert "goal_completion: 1 x answer_cut_off" in shown.stderr
+    assert "raise it" in shown.stderr
+
+
+def test_an_evaluator_without_a_single_answer_leaves_the_gate_of_the_judge_open(good: Path) -> None:
+    def half(request: Request) -> Reply:
+        return (refuses() if "`Unfaithful`" in request.question else says())(request)
+
+    with AnthropicStub(half) as stub:
+        config = asking(good, stub, ["goal_completion", "faithfulness"])
+        shown = spanjudge("suite", "run", good / "recordings", "-c", config, "--judge")
+        assert len(stub.requests) == 2
+    assert shown.exit_code == 1
+    assert "open  judge: 1 of 2 questions answered, and none of faithfulness" in shown.stdout
+
+
+def test_one_budget_holds_for_all_runs_and_the_server(good: Path) -> None:
+    budget = {"tokens_per_hour": 12_000}
+    with AnthropicStub(says("Complete")) as stub:
+        config = asking(good, stub, budget=budget, answer_cache_seconds=0)
+        alone = spanjudge("suite", "run", good / "recordings", "-c", config, "--judge")
+        assert alone.exit_code == 0, alone.output
+        assert "judge.budget was held to for this run alone" in alone.stderr
+        asyncio.run(SqliteStore.open(made(good / "data") / STORE_FILE).close())
+        first = spanjudge("suite", "run", good / "recordings", "-c", config, "--judge")
+        assert first.exit_code == 0, first.output
+        assert "alone" not in first.stderr
+        spend(good / "data", 11_000)
+        asked = len(stub.requests)
+        second = spanjudge("suite", "run", good / "recordings", "-c", config, "--judge")
+        assert len(stub.requests) == asked
+    assert second.exit_code == 2
+    assert "goal_completion: 1 x budget_spent (nothing is left of judge.budget.tokens_per_hour" in second.stderr
+    spent = asyncio.run(spending(good / "data"))
+    assert spent > 11_000, "what the first run used is counted beside it"
+
+
+def made(directory: Path) -> Path:
+    directory.mkdir()
+    return directory
+
+
+def spend(directory: Path, tokens: int) -> None:
+    async def charge() -> None:
+        opened = SqliteStore.open(directory / STORE_FILE)
+        hour_ns = window_start_ns("hour", SystemClock().now_ns())
+        await opened.ledger.charge(Charge(Reservation(hour_ns, "faithfulness", Amount()), Amount(tokens, 0)))
+        await opened.close()
+
+    asyncio.run(charge())
+
+
+async def spending(directory: Path) -> int:
+    opened = SqliteStore.open(directory / STORE_FILE)
+    found = sum(one.amount.tokens for one in await opened.ledger.spent(SystemClock().now_ns()))
+    await opened.close()
+    return found
+
+
+def test_what_was_answered_lately_is_not_asked_again_by_another_run(good: Path) -> None:
+    asyncio.run(SqliteStore.open(made(good / "data") / STORE_FILE).close())
+    with AnthropicStub(says("Complete")) as stub:
+        config = asking(good, stub)
+        for _ in range(2):
+            assert spanjudge("suite", "run", good / "recordings", "-c", config, "--judge").exit_code == 0
+        assert len(stub.requests) == 1
+
+
+def test_results_hold_no_secrets(good: Path) -> None:
+    token = "ghp" + "_" + "x9" * 18
+    suite_file(good, SUITE.replace("delete_order", f"{token}"))
+    record(good / "recordings", "s-2", ["find_order", "pay_back", token])
+    shown = run(good, "--json", good / "out.json", "--junit", good / "out.xml")
+    assert shown.exit_code == 1
+    for text in (shown.output, (good / "out.json").read_text(), (good / "out.xml").read_text()):
+        assert "x9x9" not in text
+        assert "github-token" in text
+
+
 # Stored sessions
 
 TRAJECTORY = trajectory(
@@ -166,12 +276,18 @@ TRAJECTORY = trajectory(
 )
 
 
-def store(tmp_path: Path, *, verdicts: bool = False) -> Path:
+def goal(model: str = "claude-opus-4-8", version: str = GoalCompletion().version) -> Judged:
+    """That the judge found the goal missed."""
+    found = judged("s-4471", "goal_completion", Score(0.0, "Failed", "no"), skill=None, ref="session")
+    verdict = replace(found.verdict, evaluator_version=version, judge_model=model, prompt_version="v1")
+    return replace(found, id=verdict_id(found.session, verdict), verdict=verdict)
+
+
+def store(tmp_path: Path, *, verdicts: bool = False, earlier: Judged | None = None) -> Path:
     async def fill() -> None:
         opened = SqliteStore.open(tmp_path / STORE_FILE)
         closed = ClosedSession(SessionRef("s-4471"), 9, "idle", 1.0, TRAJECTORY, 1, 0)
-        goal = judged("s-4471", "goal_completion", Score(0.0, "Failed", "no"), skill=None, ref="session")
-        await opened.finish(closed, [goal] if verdicts else [], [], [])
+        await opened.finish(closed, [earlier or goal()] if verdicts or earlier else [], [], [])
         await opened.close()
 
     asyncio.run(fill())
@@ -255,6 +371,45 @@ def test_what_a_judge_found_before_counts_for_stored_sessions(tmp_path: Path) ->
     shown = spanjudge("suite", "run", "--stored", "--suite", tmp_path / "desk.yaml", "--data-dir", tmp_path)
     assert shown.exit_code == 1
     assert "answer 0.00 (goal_completion)" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("earlier", "why"),
+    [
+        (goal(version="0+v1"), f"version 0+v1, now {GoalCompletion().version}"),
+        (goal("claude-old-1"), "judge claude-old-1, now claude-opus-4-8"),
+    ],
+)
+def test_what_was_measured_otherwise_before_does_not_count_and_is_asked_again(
+    good: Path, earlier: Judged, why: str
+) -> None:
+    store(made(good / "data"), earlier=earlier)
+    with AnthropicStub(says("Complete")) as stub:
+        config = asking(good, stub)
+        suite_file(good, STORED_SUITE)
+        without = spanjudge("suite", "run", "--stored", "-c", config)
+        assert f"goal_completion: {why}" in without.stderr
+        assert "do not count; --judge asks again" in without.stderr
+        assert "goal_completion" not in without.stdout
+        shown = spanjudge("suite", "run", "--stored", "-c", config, "--judge")
+        assert len(stub.requests) == 1
+    assert "pass  judge: 1 of 1 question answered" in shown.stdout
+    assert "pass  desk/any  1.00  s-4471" in shown.stdout, shown.output
+
+
+@pytest.mark.parametrize("model", ["claude-opus-4-8", "claude-opus-4-8-20260301"])
+def test_what_was_measured_alike_before_counts_and_is_not_asked_again(good: Path, model: str) -> None:
+    store(made(good / "data"), earlier=goal(model))
+    with AnthropicStub(says("Complete")) as stub:
+        config = asking(good, stub)
+        suite_file(good, STORED_SUITE)
+        shown = spanjudge("suite", "run", "--stored", "-c", config, "--judge")
+        assert stub.requests == []
+    assert "answer 0.00 (goal_completion)" in shown.stdout
+    assert "n/a   judge: there was nothing to ask" in shown.stdout
+
+
+STORED_SUITE = "name: desk\nversion: '1'\ncases:\n  - id: any\n    match: {}\n    risk: high\n"
 
 
 def test_evaluators_that_only_ask_are_left_out_without_a_judge() -> None:
