@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from judge.globs import matches
-from judge.redaction_patterns import DEFAULT_PATTERNS
+from judge.redaction_patterns import DEFAULT_PATTERNS, NEEDED
 
 MOST_HITS = 100
 
@@ -23,13 +23,15 @@ MOST_HITS = 100
 @dataclass(frozen=True, slots=True)
 class Shape:
     """What one kind of data looks like. `kind` is its name in settings, `title` what explanations call it. `holds`
-    looks closer at what the pattern found; `group` is the part that is the value."""
+    looks closer at what the pattern found; `group` is the part that is the value. `needed` are texts of which there is
+    one, whatever its case, wherever the pattern is found: looking for them first is much quicker."""
 
     kind: str
     title: str
     pattern: re.Pattern[str]
     group: str | int = 0
     holds: Callable[[str], bool] = bool
+    needed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,7 @@ _OWN_KIND = {"private-key": "private_key", "json-web-token": "jwt", "url-passwor
 """Kinds of redaction that are kinds of their own here; all others are `api_key`."""
 
 _SECRETS = tuple(
-    Shape(_OWN_KIND.get(kind, "api_key"), kind.replace("-", " "), pattern, group, _no_placeholder)
+    Shape(_OWN_KIND.get(kind, "api_key"), kind.replace("-", " "), pattern, group, _no_placeholder, NEEDED[kind])
     for kind, pattern, group in DEFAULT_PATTERNS
 )
 
@@ -119,6 +121,7 @@ _PERSONAL = (
         ),
         "value",
         _no_placeholder,
+        ("pass", "secret", "api", "token"),
     ),
     Shape(
         "card", "card number", re.compile(r"(?<![0-9A-Za-z.-])[0-9](?:[ -]?[0-9]){12,18}(?![0-9A-Za-z])"), holds=luhn
@@ -135,8 +138,14 @@ _PERSONAL = (
         re.compile(
             r"(?<![A-Za-z0-9._%+-])[A-Za-z0-9._%+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24}(?![A-Za-z0-9])"
         ),
+        needed=("@",),
     ),
-    Shape("phone", "phone number", re.compile(r"(?<![0-9A-Za-z+])\+[1-9](?:[ ()./-]{0,2}[0-9]){7,14}(?![0-9A-Za-z])")),
+    Shape(
+        "phone",
+        "phone number",
+        re.compile(r"(?<![0-9A-Za-z+])\+[1-9](?:[ ()./-]{0,2}[0-9]){7,14}(?![0-9A-Za-z])"),
+        needed=("+",),
+    ),
 )
 
 SHAPES: tuple[Shape, ...] = (*_SECRETS, *_PERSONAL)
@@ -149,8 +158,11 @@ def hits(text: str, kinds: Sequence[str] = USUAL, allow: Sequence[str] = ()) -> 
     """The first `MOST_HITS` values in the text that are of one of these kinds and fit no pattern of `allow`, shape by
     shape. Where shapes overlap (`api_key=sk-…`), the value counts for the first only."""
     found: list[Hit] = []
+    folded = text.casefold()
     for shape in SHAPES:
-        for match in shape.pattern.finditer(text) if shape.kind in kinds else ():
+        if shape.kind not in kinds or (shape.needed and not any(needed in folded for needed in shape.needed)):
+            continue
+        for match in shape.pattern.finditer(text):
             hit = Hit(shape, match.start(shape.group), match[shape.group])
             if not shape.holds(hit.value) or any(matches(pattern, hit.value) for pattern in allow):
                 continue

@@ -4,10 +4,10 @@ repository would take them for real."""
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from judge.sensitive import MOST_HITS, NAMES, USUAL, hits, iban, luhn
+from judge.sensitive import MOST_HITS, NAMES, SHAPES, USUAL, Shape, hits, iban, luhn
 
 EXAMPLES = {
     "private_key": "-----BEGIN OPENSSH " + "PRIVATE KEY-----\nAAAA\n-----END OPENSSH " + "PRIVATE KEY-----",
@@ -52,6 +52,14 @@ def test_addresses_and_numbers_are_looked_for_only_when_named() -> None:
 )
 def test_what_only_looks_like_it_is_not_found(text: str) -> None:
     assert not hits(text, NAMES)
+
+
+@pytest.mark.parametrize("shape", [shape for shape in SHAPES if shape.needed], ids=lambda shape: shape.title)
+@given(data=st.data())
+@settings(max_examples=30, suppress_health_check=list(HealthCheck))
+def test_what_a_shape_needs_is_wherever_it_is_found(shape: Shape, data: st.DataObject) -> None:
+    text = data.draw(st.from_regex(shape.pattern, alphabet=st.characters(codec="ascii")))
+    assert any(needed in text.casefold() for needed in shape.needed)
 
 
 def test_what_is_allowed_is_not_found() -> None:
