@@ -27,10 +27,9 @@ from collector.errors import StoreUnavailable
 from collector.http_serving import HttpServer
 from collector.in_force import InForce
 from collector.judge_building import redaction_of
+from collector.listening import Listening
 from collector.logs import set_up_logs
 from collector.metrics import Metrics
-from collector.otlp.grpc_server import GrpcReceiver
-from collector.otlp.http_server import http_app
 from collector.reloading import Reloading
 from collector.rules import scales_of
 from collector.sampling import ceiling
@@ -39,7 +38,6 @@ from collector.store.sqlite import SqliteStore
 
 log = structlog.get_logger(__name__)
 
-_HEALTH_S = 1.0
 _PURGE_STEP, _PURGE_PAUSE_S, _PURGE_EVERY_S = 200, 0.5, 600.0
 _WAIT_FOR_LOCK_S, _LOOK_AT_LOCK_S = 10.0, 0.1
 
@@ -65,7 +63,7 @@ class App:
         self._metrics = Metrics(version("spanjudge"))
         self._tasks: list[asyncio.Task[None]] = []
         self._servers: list[tuple[HttpServer, asyncio.Task[None]]] = []
-        self._grpc: GrpcReceiver | None = None
+        self._listening: Listening | None = None
         self._stop_exporting = asyncio.Event()
         self._exporting_task: asyncio.Task[None] | None = None
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -102,14 +100,11 @@ class App:
         self._run("comparing with baselines", parts.baseline_watch.run())
         if parts.exporting is not None:
             self._exporting_task = self._run("exporting verdicts", parts.exporting.run(self._stop_exporting))
-        try:
-            addresses = await self._listen(parts)
-        except OSError:
-            if self._grpc is not None:
-                await self._grpc.stop(0)  # else grpc complains at length, behind the message that matters
-            raise
-        if self._grpc is not None:
-            self._run("telling health", self._tell_health(self._grpc))
+        self._listening = Listening(
+            self._config.receivers, parts.ingest, self._metrics, Complaints(self._clock), self._ended
+        )
+        addresses = await self._listen(parts, self._listening)
+        self._run("telling health", self._listening.tell_health())
         self._run("deleting old sessions", self._forget_old())
         # What lives long is in place; full passes of the garbage collector need not look at it again. Nor need it come
         # by for every few spans: what a request makes is in no circles, and goes when the request does.
@@ -127,30 +122,9 @@ class App:
             took_s = round((self._clock.steady_ns() - began_ns) / 1e9, 2)
             log.info("recovered", sessions=len(parts.book.index), to_judge=len(claims), seconds=took_s)
 
-    async def _listen(self, parts: Parts) -> Addresses:
-        receivers, complaints = self._config.receivers, Complaints(self._clock)
-        grpc_address = http_address = admin_address = None
-        if receivers.grpc.enabled:
-            self._grpc = GrpcReceiver(
-                parts.ingest,
-                self._metrics,
-                complaints,
-                listen=receivers.grpc.listen,
-                max_request_bytes=receivers.max_request_bytes,
-                tenant_header=receivers.tenant_header,
-                max_receiving=receivers.max_receiving,
-            )
-            port = await self._grpc.start()
-            grpc_address = f"{receivers.grpc.listen.rpartition(':')[0]}:{port}"
-        if receivers.http.enabled:
-            app = http_app(
-                parts.ingest,
-                self._metrics,
-                complaints,
-                max_request_bytes=receivers.max_request_bytes,
-                tenant_header=receivers.tenant_header,
-            )
-            http_address = await self._serve(app, receivers.http.listen, "receivers.http.listen")
+    async def _listen(self, parts: Parts, listening: Listening) -> Addresses:
+        grpc_address, http_address = await listening.start()
+        admin_address = None
         if self._config.admin.enabled:
             checks: dict[str, Check] = {"ingest": self._check_ingest, "store": self._check_store}
             notices: dict[str, Check] = {"evaluation": self._check_evaluation, "judge": self._check_judge}
@@ -161,7 +135,11 @@ class App:
             admin = admin_app(
                 self._metrics, checks, refresh=self._refresh, notices=notices, routes=api.routes(), pages=pages
             )
-            admin_address = await self._serve(admin, listen, "admin.listen")
+            try:
+                admin_address = await self._serve(admin, listen, "admin.listen")
+            except OSError:
+                await listening.stop(0)
+                raise
         return Addresses(grpc_address, http_address, admin_address)
 
     async def _serve(self, app: Starlette, listen: str, key: str) -> str:
@@ -192,8 +170,8 @@ class App:
         parts, step = self._parts, stopping.step
         log.info("stopping", within_seconds=round(stopping.left_s(), 1), to_judge=parts.judging.waiting)
         parts.ingest.stop_taking()
-        if self._grpc is not None:
-            await step("requests", self._grpc.stop(min(5.0, stopping.left_s(0.2))), until=0.25)
+        if self._listening is not None:
+            await step("requests", self._listening.stop(min(5.0, stopping.left_s(0.2))), until=0.25)
         for server, _ in self._servers:
             server.stop()
         await step("evaluating closed sessions", parts.judging.drained(), until=0.5)
@@ -216,7 +194,8 @@ class App:
     async def _end_tasks(self) -> None:
         for task in self._tasks:
             task.cancel()
-        await asyncio.wait([*self._tasks, *(task for _, task in self._servers)])
+        listening = self._listening.tasks if self._listening is not None else []
+        await asyncio.wait([*self._tasks, *listening, *(task for _, task in self._servers)])
 
     async def _stop_export(self, parts: Parts, stopping: Stopping) -> None:
         self._stop_exporting.set()
@@ -260,15 +239,6 @@ class App:
                 log.info("old_sessions_deleted", sessions=deleted)
             await asyncio.sleep(_PURGE_PAUSE_S if deleted == _PURGE_STEP else _PURGE_EVERY_S)
 
-    async def _tell_health(self, receiver: GrpcReceiver) -> None:
-        """gRPC's health says what /readyz says of ingest, so that balancers and Collectors go elsewhere."""
-        serving = True
-        while True:
-            await asyncio.sleep(_HEALTH_S)
-            if serving != (self._parts.ingest.problem() is None):
-                serving = not serving
-                await receiver.serving(serving)
-
     async def _check_ingest(self) -> str | None:
         return self._parts.ingest.problem()
 
@@ -305,7 +275,9 @@ async def serve(
     configuration read again. `leaving` ends the process where something hangs at the end of the time for stopping."""
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
-    app = App(now, read)
+    from collector.roles import process_for  # which imports this module
+
+    app = process_for(now, read)
     asked_to_stop = (signal.SIGTERM, signal.SIGINT)
     for number in asked_to_stop:
         loop.add_signal_handler(number, stopped.set)

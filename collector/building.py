@@ -124,7 +124,7 @@ def build(now: InForce, store: Store, clock: Clock, metrics: Metrics, *, lock: i
         in_flight=config.receivers.max_in_flight,
         open_sessions=config.sessions.max_open,
     )
-    ingest = Ingest(book, Router(book, _marks(config)), journal, limits, clock, metrics, judging.add)
+    ingest = Ingest(book, Router(book, marks_of(config)), journal, limits, clock, metrics, judging.add)
     closing = Closing(book, journal, judging, clock, metrics)
     calibrating = _calibrating(config, store, clock, metrics)
     watch = BaselineWatch(store, clock, metrics, hours=config.gates.live_hours)
@@ -170,7 +170,8 @@ def _policy(config: Config) -> Policy:
     )
 
 
-def _marks(config: Config) -> Marks:
+def marks_of(config: Config) -> Marks:
+    """What in the telemetry means more than telemetry, as the configuration has it."""
     marker = config.sessions.end_marker
     return Marks(
         names=session_names(config),

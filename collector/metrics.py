@@ -16,6 +16,7 @@ from prometheus_client.metrics import disable_created_metrics
 
 from collector.baseline_metrics import BaselineMetrics
 from collector.judge_metrics import JudgeMetrics
+from collector.kafka.metrics import KafkaMetrics
 from collector.metric_labels import (
     EXEMPLAR_CHARACTERS,
     MAX_SERIES,
@@ -34,7 +35,7 @@ from judge.verdict import Judged
 
 Signal: TypeAlias = Literal["traces", "logs"]
 Transport: TypeAlias = Literal["grpc", "http"]
-DropReason: TypeAlias = Literal["sampled_out", "refused", "malformed", "own", "no_session", "session_full"]
+DropReason: TypeAlias = Literal["sampled_out", "refused", "malformed", "own", "no_session", "session_full", "oversized"]
 RequestOutcome: TypeAlias = Literal["ok", "partial", "refused", "malformed", "too_large", "abandoned", "error"]
 RestartReason: TypeAlias = Literal["died", "timeout", "not_started"]
 ReloadOutcome: TypeAlias = Literal["success", "failure"]
@@ -72,6 +73,7 @@ class Metrics:
         self._declare_verdicts()
         self._declare_judge()
         self._declare_export()
+        self.kafka = KafkaMetrics(self._counter, self._gauge, self._labels.bound)
         self._declare_process(version)
         self._create_known_series()
 
@@ -230,13 +232,16 @@ class Metrics:
             "logs": self._counter("records_received_total", "Log records in well-formed requests"),
         }
         self._stored = {
-            "traces": self._counter("spans_stored_total", "Spans made durable in the journal"),
-            "logs": self._counter("records_stored_total", "Log records made durable in the journal"),
+            "traces": self._counter(
+                "spans_stored_total", "Spans made durable, in the journal or (a receiver's) in Kafka"
+            ),
+            "logs": self._counter("records_stored_total", "Log records made durable, likewise"),
         }
         self._dropped = self._counter(
             "dropped_total",
             "Spans and records received and not stored: sampled_out, refused (no room, the sender keeps them), "
-            "malformed, own (our own verdicts coming back), no_session, session_full (sessions.max_spans, max_bytes)",
+            "malformed, own (our own verdicts coming back), no_session, session_full (sessions.max_spans, max_bytes), "
+            "oversized (larger than a Kafka message may be; among the dead letters)",
             "signal",
             "reason",
         )

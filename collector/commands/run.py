@@ -46,6 +46,7 @@ def run(config_file: ConfigFile = None) -> None:
     from collector.data_directory import AlreadyRunning
     from collector.errors import StoreUnavailable
     from collector.judge_building import redaction_of
+    from collector.kafka.errors import KafkaProblem
     from collector.logs import set_up_logs
 
     now = _in_force(config_file)
@@ -59,7 +60,7 @@ def run(config_file: ConfigFile = None) -> None:
     read = None if config_file is None else partial(read_in_force, config_file.resolve(), dict(os.environ))
     try:
         asyncio.run(serve(now, started, read))
-    except (OSError, AlreadyRunning, StoreUnavailable) as error:
+    except (OSError, AlreadyRunning, StoreUnavailable, KafkaProblem) as error:
         typer.echo(f"spanjudge: {error}", err=True)
         raise typer.Exit(1) from error
 
@@ -123,6 +124,11 @@ def _banner(config: Config, rules: Rules, addresses: Addresses) -> str:
         f"  OTLP/gRPC   {addresses.grpc or 'off'}",
         f"  OTLP/HTTP   {f'http://{addresses.http}' if addresses.http else 'off'}",
         f"  metrics     {f'http://{addresses.admin}/metrics' if addresses.admin else 'off'}",
+        *([f"  Kafka       {', '.join(config.kafka.bootstrap_servers)}, role {config.role}"] if config.kafka else []),
+    ]
+    if config.role == "receiver":
+        return "\n".join(lines)
+    lines += [
         f"  data        {config.data_dir}",
         f"  judge       {judge}",
         f"  evaluators  {', '.join(evaluator.id for evaluator in rules.evaluators)}",

@@ -49,10 +49,12 @@ class KafkaClients:
     def admin(self) -> AIOKafkaAdminClient:
         return AIOKafkaAdminClient(**self._reach)
 
-    def producer(self, transactional_id: str | None = None) -> AIOKafkaProducer:
+    def producer(self, transactional_id: str | None = None, *, most_bytes: int | None = None) -> AIOKafkaProducer:
         """Idempotent, acknowledged by all replicas in sync; with an id it writes in transactions only. Its partitioner
-        is Java's: murmur2 of the key."""
+        is Java's: murmur2 of the key. `most_bytes` is what the topics take at once (`Layout.most_bytes`), where that is
+        less than the configuration allows."""
         settings = self.settings
+        batch_bytes = settings.batch_bytes if most_bytes is None else min(settings.batch_bytes, most_bytes)
         return AIOKafkaProducer(
             **self._reach,
             acks="all",
@@ -60,7 +62,7 @@ class KafkaClients:
             transactional_id=transactional_id,
             compression_type=None if settings.compression == "none" else settings.compression,
             max_request_size=settings.max_message_bytes,
-            max_batch_size=settings.batch_bytes,
+            max_batch_size=batch_bytes,
             linger_ms=_ms(settings.linger_seconds),
             **settings.extra.producer,
         )

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import structlog
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import KafkaError, for_code
 
 from collector.kafka.clients import KafkaClients
@@ -30,9 +32,11 @@ ROUTER: tuple[Purpose, ...] = ("spans", "logs", "links", "sessions", "dead_lette
 WORKER: tuple[Purpose, ...] = ("sessions", "verdicts", "dead_letters")
 
 _EQUAL: tuple[tuple[Purpose, ...], ...] = (("spans", "logs", "links"), ("sessions", "verdicts"))
-_SOON_S, _VISIBLE_S, _LOOK_S = 1.0, 30.0, 10.0
+_SOON_S, _VISIBLE_S, _LOOK_S = 1.0, 30.0, 5.0
 _EXISTS = 36  # TopicAlreadyExists: another process was quicker
 _OVERHEAD = 64 * 1024  # of a batch beyond its messages
+ROOM_BYTES = 4096
+"""Of a message, for its key, its headers and what Kafka puts around them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +48,17 @@ class _Plan:
     config: Mapping[str, str]
 
 
-async def ensure_topics(clients: KafkaClients, purposes: Sequence[Purpose]) -> dict[Purpose, int]:
-    """The partition counts of these topics. Makes those that are missing, unless `kafka.create.enabled` is false.
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The topics as they are. `most_bytes` is the largest value that fits into a message of any of them, by their
+    `max.message.bytes` and by `kafka.max_message_bytes`."""
+
+    partitions: Mapping[Purpose, int]
+    most_bytes: int
+
+
+async def ensure_topics(clients: KafkaClients, purposes: Sequence[Purpose]) -> Layout:
+    """How these topics are. Makes those that are missing, unless `kafka.create.enabled` is false.
 
     Raises `KafkaNotReached`, or `TopicsUnfit` when one is missing all the same or their counts do not go together.
     """
@@ -56,11 +69,26 @@ async def ensure_topics(clients: KafkaClients, purposes: Sequence[Purpose]) -> d
             if settings.create.enabled and None in counts.values():
                 await _make(admin, settings, counts)
                 counts = await _visible(admin, settings.topics, purposes)
+            taken = await _message_bytes(admin, [_name(settings.topics, each) for each in purposes if counts[each]])
         except KafkaError as error:
             raise KafkaNotReached(f"the topics cannot be looked up: {error}") from error
     if problems := unfit(settings.topics, counts):
         raise TopicsUnfit(problems)
-    return {purpose: count for purpose, count in counts.items() if count is not None}
+    most = min(settings.max_message_bytes, taken or settings.max_message_bytes)
+    if most < settings.max_message_bytes:
+        log.info("kafka_messages_bounded", by="max.message.bytes of a topic", bytes=most)
+    return Layout({purpose: count for purpose, count in counts.items() if count is not None}, most - ROOM_BYTES)
+
+
+async def _message_bytes(admin: AIOKafkaAdminClient, names: Sequence[str]) -> int | None:
+    """The smallest `max.message.bytes` of these topics; None where we may not see it. It bounds what is sent together,
+    after compression; one message is kept below it before compression."""
+    resources = [ConfigResource(ConfigResourceType.TOPIC, name, {"max.message.bytes": None}) for name in names]
+    found: list[int] = []
+    for answer in await admin.describe_configs(resources) if resources else ():
+        for resource in answer.to_object()["resources"]:
+            found += (int(entry["config_value"]) for entry in resource["config_entries"])
+    return min(found, default=None)
 
 
 async def partition_counts(
@@ -104,13 +132,21 @@ class TopicWatch:
         self._clients = clients
         self._expected = expected
         self._told = told
+        self._poked = asyncio.Event()
         self.problem: str | None = None
+
+    def poke(self) -> None:
+        """Look soon: something did not work."""
+        self._poked.set()
 
     async def run(self) -> None:
         while True:
+            self._poked.clear()
             await self.look()
             usual_s = self._clients.settings.check_seconds
-            await asyncio.sleep(min(_SOON_S, usual_s) if self.problem else usual_s)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(_SOON_S, usual_s) if self.problem else usual_s):
+                    await self._poked.wait()
 
     async def look(self) -> None:
         problems = await self._problems()

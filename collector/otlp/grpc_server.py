@@ -15,10 +15,11 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_status import rpc_status
 
 from collector.complaints import Complaints
-from collector.ingest import Ingest, Receipt
+from collector.ingest import Receipt
 from collector.journal.rows import Signal
 from collector.metrics import Metrics
 from collector.otlp.inflate import inflated, sniffed
+from collector.otlp.intake import Intake
 from collector.otlp.reception import Reception
 from collector.otlp.status import answer_to, response_to
 
@@ -52,7 +53,7 @@ def options(max_request_bytes: int) -> list[tuple[str, int]]:
 class GrpcReceiver:
     def __init__(
         self,
-        ingest: Ingest,
+        ingest: Intake,
         metrics: Metrics,
         complaints: Complaints,
         *,

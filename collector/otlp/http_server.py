@@ -21,10 +21,11 @@ from starlette.routing import Route
 
 from collector.complaints import Complaints
 from collector.errors import TooLarge
-from collector.ingest import Ingest, Receipt
+from collector.ingest import Receipt
 from collector.journal.rows import Signal
 from collector.metrics import Metrics
 from collector.otlp.inflate import Inflate, gunzip, inflate, inflated, unzstd
+from collector.otlp.intake import Intake
 from collector.otlp.otlp_json import Converted, to_protobuf
 from collector.otlp.status import Answer, answer_to, response_to
 
@@ -39,7 +40,7 @@ class _Unsupported(Exception):
 
 
 def http_app(
-    ingest: Ingest, metrics: Metrics, complaints: Complaints, *, max_request_bytes: int, tenant_header: str | None
+    ingest: Intake, metrics: Metrics, complaints: Complaints, *, max_request_bytes: int, tenant_header: str | None
 ) -> Starlette:
     """The ASGI application of the OTLP/HTTP receiver."""
     receiver = _HttpReceiver(ingest, metrics, complaints, max_request_bytes, tenant_header)
@@ -54,7 +55,7 @@ def http_app(
 class _HttpReceiver:
     def __init__(
         self,
-        ingest: Ingest,
+        ingest: Intake,
         metrics: Metrics,
         complaints: Complaints,
         max_request_bytes: int,

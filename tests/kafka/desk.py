@@ -89,6 +89,15 @@ class Desk:
         (resource,) = answer.to_object()["resources"]
         return {entry["config_names"]: entry["config_value"] for entry in resource["config_entries"]}
 
+    async def set_config(self, topic: str, **config: str) -> None:
+        """Change settings of a topic; keys with `_` for the dots."""
+        settings = {key.replace("_", "."): value for key, value in config.items()}
+        admin = await self._admin()
+        try:
+            await admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, settings)])
+        finally:
+            await admin.close()
+
     async def send(self, topic: str, key: bytes | None, value: bytes, headers: Sequence[tuple[str, bytes]] = ()) -> int:
         """Write one record, acknowledged by all replicas; its offset."""
         async with AIOKafkaProducer(bootstrap_servers=self.bootstrap, acks="all") as producer:

@@ -10,7 +10,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewPartitions
 from collector.kafka.clients import KafkaClients
 from collector.kafka.errors import TopicsUnfit
 from collector.kafka.settings import KafkaSettings, KafkaTopics
-from collector.kafka.topics import RECEIVER, ROUTER, WORKER, TopicWatch, ensure_topics, unfit
+from collector.kafka.topics import RECEIVER, ROOM_BYTES, ROUTER, WORKER, TopicWatch, ensure_topics, unfit
 from tests.eventually import eventually
 from tests.kafka.broker import Broker
 from tests.kafka.desk import Desk
@@ -51,15 +51,15 @@ async def test_missing_topics_are_made_to_go_together(kafka: Desk) -> None:
     names = _names(kafka)
     await kafka.create(names["logs"], 5)
     clients = _clients(kafka, names)
-    assert await ensure_topics(clients, ROUTER) == {
+    assert (await ensure_topics(clients, ROUTER)).partitions == {
         "spans": 5,
         "logs": 5,
         "links": 5,
         "sessions": 2,
         "dead_letters": 1,
     }
-    assert (await ensure_topics(clients, WORKER))["verdicts"] == 2
-    assert await ensure_topics(clients, RECEIVER) == {"spans": 5, "logs": 5, "dead_letters": 1}
+    assert (await ensure_topics(clients, WORKER)).partitions["verdicts"] == 2
+    assert (await ensure_topics(clients, RECEIVER)).partitions == {"spans": 5, "logs": 5, "dead_letters": 1}
 
 
 @pytest.mark.integration("kafka")
@@ -70,6 +70,16 @@ async def test_topics_are_made_to_keep_what_they_must(kafka: Desk) -> None:
     assert (await kafka.config(names["verdicts"]))["cleanup.policy"] == "compact"
     assert (await kafka.config(names["sessions"]))["cleanup.policy"] == "delete"
     assert int((await kafka.config(names["spans"]))["max.message.bytes"]) > 8 * 1024**2
+
+
+@pytest.mark.integration("kafka")
+async def test_messages_are_bounded_by_what_the_topics_take(kafka: Desk) -> None:
+    names = _names(kafka)
+    clients = _clients(kafka, names)
+    assert 8_000_000 < (await ensure_topics(clients, RECEIVER)).most_bytes < 8 * 1024**2
+    other = _names(kafka)
+    await kafka.create(other["logs"], 3, max_message_bytes="100000")
+    assert (await ensure_topics(_clients(kafka, other), RECEIVER)).most_bytes == 100_000 - ROOM_BYTES
 
 
 @pytest.mark.integration("kafka")
@@ -101,7 +111,7 @@ async def test_a_topic_that_grows_or_goes_away_is_noticed(kafka: Desk) -> None:
     names = _names(kafka)
     clients = _clients(kafka, names)
     told: list[int] = []
-    watch = TopicWatch(clients, await ensure_topics(clients, RECEIVER), told.append)
+    watch = TopicWatch(clients, (await ensure_topics(clients, RECEIVER)).partitions, told.append)
 
     async def problem() -> str | None:
         await watch.look()
@@ -131,7 +141,7 @@ async def test_a_topic_that_grows_or_goes_away_is_noticed(kafka: Desk) -> None:
 async def test_a_broker_that_goes_away_is_a_problem_until_it_is_back(own_kafka: Broker) -> None:
     desk = Desk(own_kafka.bootstrap)
     clients = _clients(desk, _names(desk))
-    watch = TopicWatch(clients, await ensure_topics(clients, RECEIVER))
+    watch = TopicWatch(clients, (await ensure_topics(clients, RECEIVER)).partitions)
 
     async def mended() -> bool:
         await watch.look()

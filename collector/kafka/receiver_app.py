@@ -1,0 +1,112 @@
+"""A process in the role of a receiver: OTLP in, Kafka out, nothing on disk."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+import structlog
+
+from collector.admin import Check, admin_app
+from collector.app import Addresses
+from collector.building import marks_of
+from collector.clock import Clock, SystemClock
+from collector.complaints import Complaints
+from collector.config import Config
+from collector.http_serving import HttpServer
+from collector.ingest import Limits
+from collector.kafka.clients import KafkaClients
+from collector.kafka.producing import Producing
+from collector.kafka.receiver import KafkaIngest
+from collector.kafka.settings import KafkaSettings
+from collector.kafka.splitting import Splitter
+from collector.kafka.topics import RECEIVER, Layout, TopicWatch, ensure_topics
+from collector.listening import Listening
+from collector.metrics import Metrics
+from collector.stopping import Stopping
+from collector.tasks import Tasks
+
+log = structlog.get_logger(__name__)
+
+
+class ReceiverApp:
+    """`start`, then wait for `failed` or a signal, then `stop`."""
+
+    def __init__(self, config: Config, kafka: KafkaSettings, clock: Clock | None = None) -> None:
+        self._config = config
+        self._kafka = kafka
+        self._clock = clock or SystemClock()
+        self._metrics = Metrics(version("spanjudge"))
+        self._tasks = Tasks()
+        self._admin: HttpServer | None = None
+        self.failed = self._tasks.failed
+
+    async def start(self) -> Addresses:
+        """Raises OSError for an address that cannot be had, `KafkaProblem` when Kafka or its topics cannot be used."""
+        self._config.data_dir.mkdir(parents=True, exist_ok=True)  # for the file that says where we listen
+        clients = KafkaClients(self._kafka)
+        layout = await ensure_topics(clients, RECEIVER)
+        self._producing = Producing(clients, self._metrics.kafka, layout.most_bytes)
+        await self._producing.start()
+        watch = TopicWatch(clients, layout.partitions, self._metrics.kafka.topic_problems)
+        self._ingest = self._intake(watch, layout)
+        self._tasks.run("watching the topics", watch.run())
+        self._tasks.run("replacing producers", self._producing.run())
+        complaints = Complaints(self._clock)
+        self._listening = Listening(self._config.receivers, self._ingest, self._metrics, complaints, self._tasks.ended)
+        try:
+            grpc_address, http_address = await self._listening.start()
+            admin_address = await self._serve_admin()
+        except OSError:
+            await self._listening.stop(0)
+            await self._producing.stop()
+            raise
+        self._tasks.run("telling health", self._listening.tell_health())
+        return Addresses(grpc_address, http_address, admin_address)
+
+    def _intake(self, watch: TopicWatch, layout: Layout) -> KafkaIngest:
+        receivers = self._config.receivers
+        return KafkaIngest(
+            Splitter(marks_of(self._config), layout.most_bytes),
+            self._producing,
+            watch,
+            self._kafka.topics,
+            Limits(pending_bytes=receivers.max_pending_bytes, in_flight=receivers.max_in_flight),
+            self._metrics,
+            most_bytes=layout.most_bytes,
+            delivery_s=self._kafka.delivery_seconds,
+        )
+
+    async def _serve_admin(self) -> str | None:
+        if not self._config.admin.enabled:
+            return None
+        checks: dict[str, Check] = {"ingest": self._check_ingest}
+        self._admin = HttpServer(
+            admin_app(self._metrics, checks, refresh=self._refresh), self._config.admin.listen, "admin.listen"
+        )
+        address, task = await self._admin.start()
+        task.add_done_callback(self._tasks.ended)
+        self._listening.tasks.append(task)
+        return address
+
+    async def _check_ingest(self) -> str | None:
+        return self._ingest.problem()
+
+    async def _refresh(self) -> None:
+        self._metrics.kafka.pending(self._ingest.pending_bytes)
+        self._metrics.clock_stepped(self._clock.stepped_ns() / 1e9)
+
+    def reload(self) -> None:
+        """Nothing that a receiver goes by can change while it runs."""
+        log.warning("config_not_reloaded", problem="a receiver takes a new configuration when it is started again")
+
+    async def stop(self, stopping: Stopping) -> None:
+        """Take nothing new, wait for what Kafka is about to have; the rest is not acknowledged and comes again."""
+        step = stopping.step
+        log.info("stopping", within_seconds=round(stopping.left_s(), 1), pending_bytes=self._ingest.pending_bytes)
+        self._ingest.stop_taking()
+        await step("requests", self._listening.stop(min(5.0, stopping.left_s(0.4))), until=0.5)
+        await step("closing the producer", self._producing.stop(), until=0.8)
+        if self._admin is not None:
+            self._admin.stop()
+        await step("ending tasks", self._tasks.end(*self._listening.tasks), until=1.0)
+        log.info("stopped", pending_bytes=self._ingest.pending_bytes, left=stopping.left)

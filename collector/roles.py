@@ -1,0 +1,36 @@
+"""Which process does the work of a role."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol
+
+from collector.app import Addresses, App
+from collector.in_force import InForce
+from collector.kafka.errors import KafkaUnusable
+from collector.stopping import Stopping
+
+
+class Process(Protocol):
+    """`start`, then wait for `failed` or a signal, then `stop`; `reload` when the configuration may have changed."""
+
+    failed: asyncio.Future[None]
+
+    async def start(self) -> Addresses: ...
+
+    def reload(self) -> None: ...
+
+    async def stop(self, stopping: Stopping) -> None: ...
+
+
+def process_for(now: InForce, read: Callable[[], InForce] | None) -> Process:
+    """`read` reads the configuration again. Raises `KafkaUnusable` for a role that this version does not have."""
+    config = now.config
+    if config.kafka is None:
+        return App(now, read)
+    if config.role == "receiver":
+        from collector.kafka.receiver_app import ReceiverApp  # with a library that others do without
+
+        return ReceiverApp(config, config.kafka)
+    raise KafkaUnusable(f"this version has no role {config.role} with Kafka: set role to receiver, or remove kafka")
