@@ -199,7 +199,9 @@ class Exporting:
             _log.info("export_recovered", exporter=name, after_failures=self._failures)
         self._failures = 0
         self._settle(items)
-        self._metrics.export_sent(name, len(items) - min(outcome.rejected, len(items)), self._clock.now_ns())
+        now_ns = self._clock.now_ns()
+        self._metrics.export_sent(name, len(items) - min(outcome.rejected, len(items)), now_ns)
+        self._metrics.export_lag(name, [(now_ns - item.created_ns) / 1e9 for item in items])
         if outcome.rejected:
             self._metrics.export_failed(name, "partial_success", outcome.rejected)
         if outcome.detail:

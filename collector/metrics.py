@@ -214,6 +214,12 @@ class Metrics:
         self._export_sent.labels(exporter).inc(count)
         self._export_success.labels(exporter).set(now_ns / 1e9)
 
+    def export_lag(self, exporter: str, seconds: Sequence[float]) -> None:
+        """From the closing of a session, or the answer of a judge, to the delivery of each verdict, by our clock."""
+        lag = self._export_lag.labels(exporter)
+        for each in seconds:
+            lag.observe(_finite(each))
+
     def export_failed(self, exporter: str, reason: str, count: int) -> None:
         """Verdicts the receiver refused for good. They stay in the store and are not sent again."""
         self._export_failed.labels(exporter, self._labels.bound("export_reason", reason)).inc(count)
@@ -361,6 +367,12 @@ class Metrics:
             "export_retries_total", "Attempts to export that failed and will be repeated", "exporter", "reason"
         )
         self._export_pending = self._gauge("export_pending", "Verdicts that wait to be delivered", "exporter")
+        self._export_lag = self._histogram(
+            "export_lag_seconds",
+            "From the closing of a session, or the answer of a judge, to the delivery of a verdict",
+            LAG_SECONDS,
+            "exporter",
+        )
         self._export_success = self._gauge(
             "export_last_success_timestamp_seconds", "When verdicts were last delivered, Unix time", "exporter"
         )

@@ -11,6 +11,7 @@ import asyncio
 import grpc
 
 SERVICE = "opentelemetry.proto.collector.trace.v1.TraceService"
+LOGS_SERVICE = "opentelemetry.proto.collector.logs.v1.LogsService"
 MAX_REQUEST_BYTES = 64 * 1024 * 1024
 
 
@@ -21,7 +22,9 @@ async def export(request: bytes, context: grpc.aio.ServicerContext[bytes, bytes]
 async def serve(port: int) -> None:
     server = grpc.aio.server(options=[("grpc.max_receive_message_length", MAX_REQUEST_BYTES)])
     handlers: dict[str, grpc.RpcMethodHandler[bytes, bytes]] = {"Export": grpc.unary_unary_rpc_method_handler(export)}
-    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, handlers),))
+    server.add_generic_rpc_handlers(
+        tuple(grpc.method_handlers_generic_handler(service, handlers) for service in (SERVICE, LOGS_SERVICE))
+    )
     bound = server.add_insecure_port(f"127.0.0.1:{port}")
     await server.start()
     print(f"READY {bound}", flush=True)

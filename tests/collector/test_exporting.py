@@ -26,7 +26,7 @@ from judge.verdict import Judged, verdict_span_id
 from tests.collector.exporters.test_otlp import SERVE, Protocol
 from tests.fakes.clock import FakeClock
 from tests.fakes.otlp_sink import OtlpSink, Received, Refusal, grpc_sink, span_count
-from tests.fakes.verdicts import closed, judged
+from tests.fakes.verdicts import NOW_NS, closed, judged
 
 EVER_NS = 2**62
 QUICK = Backoff(first_s=0.02, max_s=0.05)
@@ -270,3 +270,14 @@ def test_a_wait_is_within_its_bounds_and_doubles(failures: int, chance: float) -
     assert backoff.wait_s(1, 1.0) == 0.5
     assert backoff.wait_s(3, 1.0) == 2.0
     assert backoff.wait_s(failures + 1, chance) >= wait_s
+
+
+async def test_how_long_each_verdict_took_is_counted_when_it_is_delivered(store: SqliteStore, metrics: Metrics) -> None:
+    clock = FakeClock(NOW_NS)
+    for name, ago in (("s-1", 2), ("s-2", 40)):
+        session = closed(name, closed_ns=NOW_NS - ago * 1_000_000_000)
+        await store.finish(session, [judged(name)], [], ["otlp"])
+    exporter = _scripted()
+    assert await Exporting(store, exporter, clock, metrics).drain(NOW_NS + 10**9) == 0
+    assert _count(metrics, "export_lag_seconds_count") == 2
+    assert _count(metrics, "export_lag_seconds_sum") == 42
