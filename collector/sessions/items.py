@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 from google.protobuf.message import DecodeError
 
+from collector.otlp.spelled import TRACE_ID_FIRST
 from collector.otlp.wire_pb2 import RecordHead, SpanHead
 from collector.sessions.keys import Naming, name_fault
-from collector.sessions.naming import named_by_record, named_by_span
+from collector.sessions.naming import named_at_sight, named_by_record, named_by_span
 
 NO_TRACE = bytes(16)
 NO_SPAN = bytes(8)
@@ -44,6 +45,18 @@ def read_span(raw: bytes, names: tuple[str, ...]) -> SpanItem | str:
     if naming is not None and (fault := name_fault(naming.session)) is not None:
         return fault
     return SpanItem(span.trace_id, naming, not span.parent_span_id)
+
+
+def span_in(request: bytes, body: int, end: int, names: tuple[str, ...]) -> SpanItem | str:
+    """As `read_span`, of the span between `body` and `end` of a request, which is parsed only where it must be. Of a
+    span that names its session at sight `root` is not looked at, and False."""
+    if request.startswith(TRACE_ID_FIRST, body):
+        trace, number = request[body + 2 : body + 18], request[body + 20 : body + 28]
+        if trace != NO_TRACE and number != NO_SPAN:
+            naming = named_at_sight(request, body, end, names)
+            if naming is not None:
+                return SpanItem(trace, naming, False)
+    return read_span(request[body:end], names)
 
 
 def read_record(raw: bytes, names: tuple[str, ...]) -> RecordItem | str:

@@ -19,14 +19,13 @@ from google.protobuf.message import DecodeError
 from collector.errors import Malformed
 from collector.journal.rows import Signal, names, signal_flags
 from collector.otlp.envelope import ScopeGroup, walk
-from collector.otlp.spelled import TRACE_ID_FIRST, is_own_field
+from collector.otlp.spelled import is_own_field
 from collector.otlp.wire_pb2 import SpanHead
 from collector.sessions.book import SessionBook
 from collector.sessions.end_markers import EndMarkers, goes_on_from
 from collector.sessions.hot import SAMPLED_OUT, hot
-from collector.sessions.items import NO_SPAN, NO_TRACE, read_record, read_span
+from collector.sessions.items import read_record, read_span, span_in
 from collector.sessions.keys import Kind, Naming, Owner, name_fault
-from collector.sessions.naming import named_at_sight
 from collector.sessions.parts import Part, Parts, Routed
 from collector.sessions.surroundings import Around, Marks, Surroundings
 
@@ -165,16 +164,15 @@ class Router:
     def _span(self, turn: _Turn, group: ScopeGroup, around: Around, item: tuple[int, int, int]) -> None:
         """A span that is not known to name the session of its trace."""
         start, body, end = item
-        request, naming, root = turn.request, None, False
-        trace, number = request[body + 2 : body + 18], request[body + 20 : body + 28]
-        if request.startswith(TRACE_ID_FIRST, body) and trace != NO_TRACE and number != NO_SPAN:
-            naming = named_at_sight(request, body, end, around.names)
-        if naming is None or self._wants_roots:
+        request = turn.request
+        if self._wants_roots:
             read = read_span(request[body:end], around.names)
-            if isinstance(read, str):
-                turn.routed.reject(read)
-                return
-            trace, naming, root = read
+        else:
+            read = span_in(request, body, end, around.names)
+        if isinstance(read, str):
+            turn.routed.reject(read)
+            return
+        trace, naming, root = read
         part = self._part(turn, around, trace, naming)
         if part is None:
             turn.routed.sampled_out += 1

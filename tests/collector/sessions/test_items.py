@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from collector.sessions.items import read_record, read_span
+from collector.sessions.items import read_record, read_span, span_in
 from collector.sessions.keys import Naming
 from tests.collector.sessions.telemetry import record, span
 
@@ -17,6 +18,18 @@ def test_a_span_tells_its_trace_and_the_strongest_name() -> None:
     child = span(7, 2)
     child.parent_span_id = made.span_id
     assert read_span(child.SerializeToString(), _NAMES) == (made.trace_id, None, False)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [span(7, 1, session__id="ann"), span(7, 1, gen_ai__conversation__id="ann"), span(7, 1), span(7, 1, note="ann")],
+    ids=["at sight", "weaker name", "no name", "other text"],
+)
+def test_a_span_inside_a_request_is_read_as_by_itself(made: Span) -> None:
+    raw = made.SerializeToString()
+    inside, alone = span_in(b"before" + raw + b"after", 6, 6 + len(raw), _NAMES), read_span(raw, _NAMES)
+    assert not isinstance(inside, str)
+    assert inside[:2] == alone[:2]
 
 
 def test_of_two_trace_ids_the_last_counts() -> None:
