@@ -128,6 +128,53 @@ async def test_a_deleted_baseline_takes_its_metrics_along(store: SqliteStore) ->
     assert desk.value("baseline_verdicts", None) is None
 
 
+async def test_a_closing_that_is_superseded_is_taken_back(store: SqliteStore) -> None:
+    desk = Watched(store)
+    await desk.close("a", NO)
+    await desk.watch.look()
+    assert desk.value() == -0.75
+    again = replace(judged("a", outcome=YES, revision=2), agent_version="7")
+    await store.finish(closed("a", revision=2), [again], [], [])
+    await desk.watch.look()
+    assert desk.value() == 0.25
+    assert desk.value("baseline_live_verdicts") == 1
+
+
+async def test_what_another_judge_found_is_counted_and_not_compared(store: SqliteStore) -> None:
+    desk = Watched(store)
+    other = verdict("a", NO)
+    other = replace(other, verdict=replace(other.verdict, judge_model="model-b", prompt_version="v1"))
+    await store.finish(closed("a"), [other], [], [])
+    await desk.watch.look()
+    assert desk.value() is None
+    assert desk.value("baseline_left_out_verdicts") == 1
+    await desk.close("b", YES)
+    await desk.watch.look()
+    assert desk.value() == 0.25
+    assert (desk.value("baseline_live_verdicts"), desk.value("baseline_left_out_verdicts")) == (1, 1)
+
+
+async def test_composites_are_not_compared_when_another_judge_had_a_part_in_them(store: SqliteStore) -> None:
+    desk = Watched(store)
+
+    def session(name: str, model: str) -> list[Judged]:
+        goal = verdict(name, YES)
+        goal = replace(goal, verdict=replace(goal.verdict, evaluator="goal_completion", judge_model=model))
+        whole = judged(name, "composite", Score(1.0, "pass", ""))
+        return [replace(goal, id=f"{name}-goal"), replace(whole, agent_version="7")]
+
+    await store.baselines.save(
+        Baseline("v7", "shop", "7", NOW_NS, 1), [KeptSession(closed("k"), tuple(session("k", "a")))]
+    )
+    await store.baselines.promote("v7", NOW_NS)
+    labels = {"service": "shop", "evaluator": "composite", "agent_version": "7"}
+    for name, model, delta in (("a", "a", 0.0), ("b", "b", None)):
+        await store.finish(closed(name), session(name, model), [], [])
+        await desk.watch.look()
+        assert desk.metrics.registry.get_sample_value("spanjudge_baseline_delta", labels) == delta
+    assert desk.metrics.registry.get_sample_value("spanjudge_baseline_left_out_verdicts", labels) == 2
+
+
 async def test_versions_beyond_the_bound_of_labels_are_shown_together(store: SqliteStore) -> None:
     desk = Watched(store)
     for number in range(230):

@@ -300,6 +300,27 @@ class StoreContract:
         await store.finish(other, [judged("s-2", outcome=NO), judged("s-2", "budgets", YES)], [], [])
         assert [summary.ref.session_id for summary in await store.sessions(where)] == found
 
+    async def test_a_version_is_found_before_the_limit_counts(self, store: Store) -> None:
+        """The agent's version, or the service's where the agent has none."""
+        versions = (("7", "1"), ("8", "1"), (None, "7"), ("", "8"), (None, None), ("8", "7"))
+        for number, (agent, service) in enumerate(versions):
+            session = closed(f"s-{number}", closed_ns=NOW_NS + number)
+            assert session.trajectory is not None
+            told = replace(session.trajectory.versions, agent_version=agent, service_version=service)
+            await store.finish(replace(session, trajectory=replace(session.trajectory, versions=told)), [], [], [])
+        found = await store.sessions(SessionFilter(version="7", limit=2))
+        assert [summary.ref.session_id for summary in found] == ["s-2", "s-0"]
+        found = await store.sessions(SessionFilter(version="8"))
+        assert [summary.ref.session_id for summary in found] == ["s-5", "s-3", "s-1"]
+
+    async def test_of_each_session_the_newest_judged_closing_is_found_on_request(self, store: Store) -> None:
+        for revision in (1, 2):
+            await store.finish(closed("a", revision=revision), [], [], [])
+        await store.finish(replace(closed("a", revision=3), judged=False), [], [], [])
+        await store.finish(closed("b"), [], [], [])
+        found = await store.sessions(SessionFilter(newest_closing=True))
+        assert {(summary.ref.session_id, summary.ref.revision) for summary in found} == {("a", 2), ("b", 1)}
+
     async def test_a_session_nobody_could_read_is_kept_with_its_note(self, store: Store) -> None:
         session = replace(closed(), trajectory=None, note="the extractor failed: KeyError")
         assert await store.finish(session, [], [], [])

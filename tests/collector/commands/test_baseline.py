@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
+from collector.offline import ALWAYS_ASKING
 from tests.collector.commands.desk_recordings import GOOD, SERVICE, record, spanjudge, suite_file
 from tests.collector.commands.test_suite import store
+from tests.fakes.anthropic_stub import API_KEY, AnthropicStub, fails, says
 
 
 class Desk:
@@ -183,6 +185,59 @@ def test_without_a_current_baseline_it_says_how_to_get_one(desk: Desk) -> None:
     assert shown.exit_code == 2
     assert "spanjudge baseline promote" in shown.stderr
     assert desk.gate("--baseline", "v1").exit_code == 3
+
+
+def configured(desk: Desk, stub: AnthropicStub, **judge: object) -> Path:
+    disabled = {name: {"enabled": False} for name in sorted(ALWAYS_ASKING - {"goal_completion"})}
+    settings = {"api_key": API_KEY, "base_url": stub.url, "max_attempts": 1, **judge}
+    file = desk.directory / "spanjudge.yaml"
+    file.write_text(json.dumps({"data_dir": "data", "judge": settings, "evaluators": disabled}))
+    return file
+
+
+def test_scores_of_another_judge_are_not_compared_and_both_are_named(desk: Desk) -> None:
+    desk.record("new", 2)
+    with AnthropicStub(says("Complete")) as stub:
+        desk.save("v1", "--promote", "--judge", "-c", str(configured(desk, stub, model="model-a")))
+        same = desk.gate("--min-sample", "2", "--judge", "-c", configured(desk, stub, model="model-a"))
+        stub.default = says("Failed")
+        other = desk.gate("--min-sample", "2", "--judge", "-c", configured(desk, stub, model="model-b"))
+        third = desk.gate("--min-sample", "2", "-c", configured(desk, stub, model="model-b"))
+    assert same.exit_code == 0, same.output
+    assert "goal_completion: 100.0% of 2 now, 100.0% of 2 in the baseline" in same.stdout
+    assert "goal_completion: not compared: 2 sessions by version" in other.stdout
+    assert "judge model-a in the baseline, and 2 sessions by version" in other.stdout
+    assert "judge model-b now" in other.stdout
+    assert "composite: not compared: goal_completion had another yardstick" in other.stdout
+    assert "goal_completion: not compared: no score now" in third.stdout
+
+
+def test_a_judge_that_answers_nothing_lets_no_gate_pass_and_no_baseline_be_saved(desk: Desk) -> None:
+    desk.save("v1", "--promote")
+    desk.record("new", 2)
+    suite_file(desk.directory, desk.suite.read_text().partition("  - id: careful")[0])
+    with AnthropicStub(fails(401, "authentication_error", "invalid key")) as stub:
+        config = configured(desk, stub)
+        gate = desk.gate("--min-sample", "2", "--judge", "-c", config)
+        saved = desk.save("v2", "--judge", "-c", str(config))
+    assert (gate.exit_code, saved.exit_code) == (2, 2)
+    assert "open  judge: none of 2 questions was answered" in gate.stdout
+    for shown in (gate, saved):
+        assert "the judge answered none of 2 questions" in shown.stderr
+        assert "check ANTHROPIC_API_KEY" in shown.stderr
+    assert "nothing was saved" in saved.stderr
+    assert [one["name"] for one in json.loads(desk.run("baseline", "list", "--json").stdout)["baselines"]] == ["v1"]
+
+
+def test_a_difference_holds_no_secrets(desk: Desk) -> None:
+    token = "ghp" + "_" + "x9" * 18
+    desk.save("v1", "--promote")
+    desk.record("new", 1, ("find_order", token, "pay_back"))
+    for more in ([], ["--json"]):
+        shown = desk.diff(*more)
+        assert shown.exit_code == 1
+        assert "x9x9" not in shown.output
+        assert "github-token" in shown.stdout
 
 
 def test_suite_run_can_hold_against_a_baseline_too(desk: Desk) -> None:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ import pytest_asyncio
 from sqlalchemy import event
 
 from collector.errors import StoreOutdated, StoreUnavailable
+from collector.store.baselines import Baseline, KeptSession
 from collector.store.schema import SCHEMA_VERSION
 from collector.store.sqlite import SqliteStore
 from collector.store.store import Held, OfModel, SessionFilter, Store, UnreadableQuestion
@@ -116,6 +118,33 @@ def version_of(path: Path) -> int:
     with closing(sqlite3.connect(path)) as connection:
         (version,) = connection.execute("SELECT version FROM schema_version").fetchone()
         return int(version)
+
+
+async def test_versions_and_counts_of_baselines_are_filled_in_for_an_older_file(path: Path, store: SqliteStore) -> None:
+    session = closed()
+    assert session.trajectory is not None
+    versions = replace(session.trajectory.versions, agent_version="", service_version="1.2")
+    session = replace(session, trajectory=replace(session.trajectory, versions=versions))
+    await store.finish(session, [judged()], [], [])
+    by_judge = replace(judged("b"), verdict=replace(judged("b").verdict, judge_model="model-a", prompt_version="v1"))
+    kept = [KeptSession(closed("a"), (judged("a"),)), KeptSession(closed("b"), (by_judge,))]
+    for name in ("v1", "damaged"):
+        await store.baselines.save(Baseline(name, name, None, NOW_NS, 2), kept)
+        await store.baselines.promote(name, NOW_NS)
+    before = await store.baselines.counts()
+    assert len(before["v1"]) == 2
+    await store.close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("ALTER TABLE sessions DROP COLUMN version")
+        connection.execute("DROP TABLE baseline_counts")
+        connection.execute("CREATE TABLE baseline_counts (number INTEGER, baseline INTEGER, evaluator TEXT)")
+        connection.execute("UPDATE baseline_sessions SET verdicts = '[{' WHERE baseline = 2")
+        connection.execute("UPDATE schema_version SET version = 5")
+        connection.commit()
+    again = SqliteStore.open(path)
+    assert await again.baselines.counts() == {"v1": before["v1"], "damaged": {}}
+    assert len(await again.sessions(SessionFilter(version="1.2"))) == 1
+    await again.close()
 
 
 async def test_without_leave_to_migrate_an_older_file_stays_as_it_is(path: Path, store: SqliteStore) -> None:
