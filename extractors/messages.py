@@ -181,7 +181,7 @@ def _joined_texts(parts: Iterable[Part]) -> str:
 
 def part(block: Value) -> Part | None:
     """One part; None for thoughts and for what is no part at all."""
-    body = as_mapping(block)
+    body = block if isinstance(block, dict) else as_mapping(block)
     if body is None:
         return block if isinstance(block, str) else None
     if body.get("type") == "text" and isinstance(said := body.get("content"), str):

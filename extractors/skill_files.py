@@ -42,6 +42,7 @@ _PATHS: Final = frozenset(
 _FIRST_LINE: Final = ("offset", "start_line", "startLine", "line_start", "start")
 _LIMIT: Final = ("limit", "max_lines", "num_lines", "maxLines")
 _LAST_LINE: Final = ("end_line", "endLine", "line_end", "end")
+_NUMBERS: Final = (bool, int, float)
 _WORDS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _CUT_PATH: Final = re.compile(r"\"(\w{1,40})\" ?: ?\"((?:[^\"\\]++|\\.)*+)\"")
 
@@ -101,6 +102,8 @@ def shown_by_command(tool: str, arguments: Mapping[str, Value] | None) -> tuple[
 def _mentions_skill_file(value: Value) -> bool:
     if isinstance(value, str):  # nearly always
         return "skill.md" in value.lower()
+    if value is None or isinstance(value, _NUMBERS):
+        return False
     return any("skill.md" in part.lower() for part in _texts((value,)))
 
 

@@ -6,7 +6,7 @@ deeper than `MAX_DEPTH`, becomes None and leaves a note; its neighbours are unha
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Sequence
 
 from google.protobuf.message import DecodeError
 
@@ -22,10 +22,10 @@ def text(raw: str | bytes) -> str:
     return raw if isinstance(raw, str) else raw.decode("utf-8", "replace")
 
 
-def attributes(pairs: Collection[pb.KeyValue], notes: set[str]) -> dict[str, Value]:
+def attributes(pairs: Sequence[pb.KeyValue], notes: set[str]) -> dict[str, Value]:
     """Key-value pairs as a dict; of a key that comes twice the first counts. Adds what was lost to `notes`."""
     found: dict[str, Value] = {}
-    for pair in pairs:
+    for pair in pairs[:]:  # a list: walking protobuf's own sequence is slower
         any_value = pair.value
         key, raw = pair.key, any_value.string_value
         name = key if type(key) is str else text(key)

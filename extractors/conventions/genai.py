@@ -116,7 +116,7 @@ def read(session: Session, habits: Habits) -> Trajectory:
         definitions,
         answer,
         answer_anchor,
-        tuple(replace(_agent(agent, layout), offered_skills=offer.skills) for agent, offer in offered.items()),
+        tuple(_agent(agent, layout, offer) for agent, offer in offered.items()),
         failures(layout),
         _versions(layout, definitions, loads),
         _root_anchor(layout, session),
@@ -177,14 +177,16 @@ def _agent_ids(layout: Layout, calls: Iterable[ToolCall]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((ROOT_AGENT, *seen)))
 
 
-def _agent(agent: str, layout: Layout) -> Agent:
+def _agent(agent: str, layout: Layout, offer: Offer) -> Agent:
     """The agent as its span describes it; requests inside no agent span name it, too."""
     known = layout.agents.get(agent)
-    if known is not None and known.name is not None:
-        return known
-    own = [placed for placed in (*layout.exchanges, *layout.tools) if placed.agent == agent]
-    name = next((name for placed in own if (name := at.text(placed.attributes, at.AGENT_NAME))), None)
-    return replace(known, name=name) if known is not None else Agent(agent, name)
+    name = known.name if known is not None else None
+    if name is None:
+        own = [placed for placed in (*layout.exchanges, *layout.tools) if placed.agent == agent]
+        name = next((name for placed in own if (name := at.text(placed.attributes, at.AGENT_NAME))), None)
+    if known is None:
+        return Agent(agent, name, offered_skills=offer.skills)
+    return Agent(agent, name, known.version, known.parent, offer.skills)
 
 
 def _answer(layout: Layout, steps: Sequence[Step]) -> tuple[str | None, Anchor | None]:
@@ -232,7 +234,7 @@ def _versions(
     layout: Layout, definitions: tuple[ToolDefinition, ...] | None, loads: Iterable[SkillInvocation]
 ) -> Versions:
     own = [placed for placed in (*layout.agent_spans, *layout.exchanges) if placed.agent == ROOT_AGENT]
-    root = _agent(ROOT_AGENT, layout)
+    root = _agent(ROOT_AGENT, layout, Offer())
     requests = [placed.attributes for placed in layout.exchanges]
     system = next((placed.content.system for placed in (*layout.exchanges, *own) if _tells_system(placed)), None)
     return Versions(

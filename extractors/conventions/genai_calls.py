@@ -69,8 +69,8 @@ def _enter_requests(ledger: Ledger, layout: Layout, no_tools: Container[str]) ->
         told = (*since_prompt(placed.content.inputs or ()), *(placed.content.outputs or ()))
         for message in told:
             for request in message.calls:
-                new = request.call_id is not None and request.call_id not in ledger.by_id
-                if new and request.name not in no_tools:
+                unknown = request.call_id is not None and request.call_id not in ledger.by_id
+                if unknown and request.name not in no_tools:
                     ledger.add(Draft(request.name, request.call_id, placed, request))
 
 

@@ -27,7 +27,7 @@ from extractors.conventions.genai_content import (
 )
 from extractors.spans import Attributes, LogRecord, Resource, Scope, Session, Span
 from extractors.trajectory import ROOT_AGENT, Agent
-from extractors.tree import Key, Tree, key_of, record_anchor, span_anchor, tree_of
+from extractors.tree import Key, Tree, key_of, record_anchor, tree_of
 
 AGENT: Final = "invoke_agent"
 WORKFLOW: Final = "invoke_workflow"
@@ -125,7 +125,8 @@ def layout_of(session: Session) -> Layout:
         _sort_in(layout, met, above, here.agent, run, records)
     layout.exchanges.extend(_spanless(layout, records, runs))
     for placed in (layout.agent_spans, layout.exchanges, layout.tools, layout.others):
-        placed.sort(key=_time_order)
+        if len(placed) > 1:
+            placed.sort(key=_time_order)
     _merge_nested_requests(layout)
     return layout
 
@@ -224,7 +225,7 @@ def _place(
     span: Span, agent: str, run: Key, records: tuple[LogRecord, ...], around: Key | None, content: Content
 ) -> Placed:
     return Placed(
-        span_anchor(span),
+        Anchor("span", span.trace_id, span.span_id),
         agent,
         run,
         span.start_ns,
@@ -307,6 +308,8 @@ def _merge_nested_requests(layout: Layout) -> None:
     for placed in layout.exchanges:
         if placed.around is not None:
             inner.setdefault(placed.around, []).append(placed)
+    if not inner:
+        return
     outermost = [placed for placed in layout.exchanges if placed.around is None]
     layout.exchanges = [_completed(placed, inner) for placed in outermost]
 
