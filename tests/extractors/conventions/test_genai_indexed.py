@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from extractors.conventions import genai
+from extractors.conventions.genai_indexed import is_indexed
 from extractors.spans import Value
 from extractors.trajectory import ToolDefinition
 from tests.extractors.spans import agent, session, span
@@ -72,3 +73,9 @@ def test_roles_without_content_say_nothing() -> None:
     found = genai.extract(session([span("m1", attributes=content)]))
     assert found.steps[0].text is None
     assert found.task is None
+
+
+def test_only_a_name_that_begins_so_is_of_one_field_each() -> None:
+    assert is_indexed({"app.name": "barn", "gen_ai.completion.0.content": "Fed."})
+    assert not is_indexed({"copy.of.gen_ai.prompt.0.content": "Feed them.", "gen_ai.prompt": "[]"})
+    assert not is_indexed({})
