@@ -215,24 +215,31 @@ def _load(pool: Path, address: str, spans: int, rate: float | None = None) -> No
         raise ServerFailed(f"{outcome['acked_spans']:,} of {spans:,} spans were taken: {outcome}")
 
 
-def throughput(directory: Path, pool: Path, *, closings: int, processes: int) -> float:
-    """Closings a second, of sessions that wait for it."""
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """Closings a second, and a second of CPU of all the product's processes: the latter says more on a busy machine."""
+
+    per_second: float
+    per_cpu_second: float
+
+
+def throughput(directory: Path, pool: Path, *, closings: int, processes: int) -> Backlog:
+    """Of sessions that wait for it."""
     before = product(directory, processes=0, idle_s=_DAY_S)
     with before.server:
         _load(pool, before.address, closings * SPANS_PER_SESSION)
     after = product(directory, processes=processes, idle_s=1)
-    seen: list[tuple[float, float]] = []
-    with after.server:
+    seen: list[tuple[float, float, float]] = []
+    with after.server as server:
         ends = time.perf_counter() + _MOST_S
-        while not seen or seen[-1][1] < closings:
+        while not seen or seen[-1][2] < closings:
             if time.perf_counter() > ends:
-                raise ServerFailed(after.server.failure(f"closed {seen[-1][1]:.0f} of {closings} sessions"))
-            samples = after.samples()
-            if closed := total(samples, "sessions_closed_total"):
-                seen.append((time.perf_counter(), closed))
+                raise ServerFailed(server.failure(f"did not close all of {closings} sessions; seen: {seen[-1:]}"))
+            if closed := total(after.samples(), "sessions_closed_total"):
+                seen.append((time.perf_counter(), server.cpu_s(), closed))
             time.sleep(_LOOK_S)
-    (began, first), (ended, last) = seen[0], seen[-1]
-    return (last - first) / (ended - began)
+    (began, cpu_began, first), (ended, cpu_ended, last) = seen[0], seen[-1]
+    return Backlog((last - first) / (ended - began), (last - first) / (cpu_ended - cpu_began))
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,7 +337,10 @@ def _measure(directory: Path, profile: Profile, chosen: argparse.Namespace) -> N
     for processes in chosen.processes if chosen.only in (None, "throughput") else ():
         with tempfile.TemporaryDirectory(dir=directory) as name:
             found = throughput(Path(name), pool, closings=chosen.closings, processes=processes)
-        print(f"{profile}: {processes} processes: {found:.0f} closings a second from a backlog")
+        print(
+            f"{profile}: {processes} processes: from a backlog {found.per_second:.0f} closings a second, "
+            f"{found.per_cpu_second:.0f} a second of CPU"
+        )
     for rate in chosen.rates if chosen.only in (None, "lag") else ():
         for processes in chosen.processes:
             for export in (False, True):

@@ -18,6 +18,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from collector.config import Config
+from collector.in_force import LIVE
 
 _HEAD = """\
 # Configuration
@@ -38,12 +39,28 @@ belong there. `spanjudge config-schema` prints a JSON Schema for editors. The ju
 
 Durations are in seconds. What is refused for want of room is answered with UNAVAILABLE (gRPC) or 503 (HTTP) and a
 time to wait, so that senders keep it.
+
+## Changing it while the server runs
+
+SIGHUP (`systemctl reload` with `ExecReload=/bin/kill -HUP $MAINPID`, or `kill -HUP`) has the file read again, with the
+suites and rubrics it names. LIVE_SECTIONS take effect for
+sessions that close from then on; those being evaluated finish under the rules before. Where anything is wrong, the log
+has each problem with file, line and key (`config_problem`), all of it stays as it was, and
+`spanjudge_config_reloads_total{outcome="failure"}` goes up; `spanjudge_config_last_reload_success_timestamp_seconds`
+is when the configuration in force was read. Other keys are read at the start only: the log names those that differ
+(`config_needs_restart`). A higher sampling rate judges sessions that are under way by what arrives from then on.
 """
+
+
+def _head() -> str:
+    *most, last = (f"`{name}`" for name in LIVE)
+    live = f"{', '.join(most)} and {last}"
+    return _HEAD.replace("LIVE_SECTIONS", live)
 
 
 def reference() -> str:
     """The whole page, as Markdown."""
-    return "\n".join([_HEAD, *_section("", Config)])
+    return "\n".join([_head(), *_section("", Config)])
 
 
 def schema() -> dict[str, Any]:

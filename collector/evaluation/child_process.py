@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 
 from collector.evaluation.progress import Place, Progress
 from collector.evaluation.task import EvaluationLost, Report, Task
-from collector.evaluation.wire import Answer, Group, Ready, Setup, Stop, Unfit, receive, send
+from collector.evaluation.wire import Group, Ready, Setup, Stop, Unfit, receive, send
 from collector.malloc import SETTINGS
 
 _START_S = 60.0
@@ -62,6 +62,7 @@ class ChildProcess:
         self._seen_at = 0.0
         self._hangs = False
         self._attending: asyncio.Task[None] | None = None
+        self._last_place: Place | None = None
         self.ended: asyncio.Future[Ending] = self._loop.create_future()
 
     @classmethod
@@ -167,7 +168,7 @@ class ChildProcess:
         """Every report, until it ends."""
         while True:
             try:
-                report: Answer | object = await receive(self._reader)
+                report = await receive(self._reader)
             except EOFError:
                 return
             assert isinstance(report, Report)
@@ -185,8 +186,9 @@ class ChildProcess:
             self.kill()
 
     def _culprit(self, handed: _HandedOut) -> int | None:
-        place = self._progress_at_end
-        if place.group != handed.number or (self._hangs and place.keeping):
+        """The place in the group of the task at which the process ended."""
+        place = self._last_place
+        if place is None or place.group != handed.number or (self._hangs and place.keeping):
             return None  # a disk that does not answer is not the session's fault
         return place.at
 
@@ -194,5 +196,5 @@ class ChildProcess:
         self.kill()
         await self._process.wait()
         self._writer.close()
-        self._progress_at_end = self._progress.look()
+        self._last_place = self._progress.look()
         self._progress.close()

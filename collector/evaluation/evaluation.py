@@ -29,7 +29,8 @@ from judge.verdict import Judged, SessionRef
 log = structlog.get_logger(__name__)
 
 _MS = 1_000_000
-_MOST_BYTES = 16 * 1024 * 1024  # of rows, before they are written: sessions can be large
+MOST_BYTES = 16 * 1024 * 1024
+"""Of rows held before they are written: sessions can be large."""
 
 Progress: TypeAlias = Callable[[int | None, bool], None]
 """Told the place in its group of the task that is worked on, None for the group as a whole, and whether it is being
@@ -63,7 +64,7 @@ class _Ended:
 
 
 class Evaluation:
-    """`exporters` are the names of those that verdicts are queued for. Groups are evaluated one at a time."""
+    """`exporters` are the names of those that verdicts are queued for."""
 
     def __init__(
         self,
@@ -74,6 +75,7 @@ class Evaluation:
         *,
         exporters: Sequence[str],
         progress: Progress = _tell_nobody,
+        most_bytes: int = MOST_BYTES,
     ) -> None:
         self._reader = reader
         self._store = store
@@ -81,6 +83,7 @@ class Evaluation:
         self._follows = follows
         self._exporters = exporters
         self._progress = progress
+        self._most_bytes = most_bytes
 
     def judge_by(self, rules: Rules, follows: Follows) -> None:
         """From the next group on."""
@@ -109,7 +112,7 @@ class Evaluation:
             self._progress(at, False)
             one = prepared[at] = self._prepare_one(tasks[at], rules, follows)
             size += one.rows.size if isinstance(one, _Prepared) else 0
-            if size > _MOST_BYTES:
+            if size > self._most_bytes:
                 break
         return prepared
 
