@@ -21,6 +21,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from tests.collector.sessions.telemetry import span, trace_request
 from tests.end_to_end.server import Server, wait_for
 from tests.kafka.broker import Broker
+from tests.kafka.cluster import Cluster
 from tests.kafka.desk import Desk
 
 pytestmark = pytest.mark.integration("kafka")
@@ -99,6 +100,20 @@ def test_nothing_acknowledged_is_lost_when_the_broker_is_killed(tmp_path: Path, 
         assert senders.acknowledged <= set(_held(own_kafka.bootstrap))
         wait_for(lambda: server.readyz() == 200, "ready again")
         assert server.stop() == 0
+
+
+def test_nothing_acknowledged_is_lost_when_a_leader_is_killed(tmp_path: Path, kafka_cluster: Cluster) -> None:
+    desk = Desk(kafka_cluster.bootstrap)
+    with _receiver(tmp_path / "receiver", desk.bootstrap, create={"replicas": 3, "partitions": 4}) as server:
+        senders = _Senders(server)
+        with senders.sending():
+            wait_for(lambda: len(senders.acknowledged) >= _BEFORE * _SPANS, "some requests")
+            leaders = asyncio.run(desk.leaders("otlp_spans"))
+            kafka_cluster.node(leaders[0]).kill()
+        assert len(senders.acknowledged) == _SENDERS * _REQUESTS * _SPANS
+        assert set(senders.refusals) <= {grpc.StatusCode.UNAVAILABLE}
+        assert senders.acknowledged <= set(_held(desk.bootstrap))
+        assert asyncio.run(desk.leaders("otlp_spans"))[0] != leaders[0]
 
 
 def test_what_the_python_sdk_sends_over_an_outage_is_there(tmp_path: Path, own_kafka: Broker) -> None:
