@@ -36,6 +36,7 @@ from collector.commands.terminal import NOT_RECORDED, console, safe, short, styl
 from collector.offline import judged_session
 from collector.store.baselines import Baseline, KeptSession
 from judge.case_results import session_counts
+from judge.describe import plural
 
 baseline_app = typer.Typer(
     no_args_is_help=True,
@@ -105,7 +106,7 @@ def baseline_save(
     of = safe(baseline.agent_version) if baseline.agent_version is not None else NOT_RECORDED
     current = ", now the current one" if promote else ""
     typer.echo(
-        f"saved {safe(name)}: {len(found.sessions)} sessions of {_named(baseline.service)}, version {of}{current}"
+        f"saved {safe(name)}: {plural(len(found.sessions), 'session')} of {_named(baseline.service)}, version {of}{current}"
     )
 
 
@@ -181,7 +182,7 @@ def baseline_show(
     )
     screen.print(styled((safe(baseline.name), "bold cyan"), "  " + ", ".join(filter(None, about))))
     for evaluator, one in sorted(counts.items()):
-        screen.print(styled(f"  {evaluator:<28} {one.passed} of {one.total} sessions passed"))
+        screen.print(styled(f"  {evaluator:<28} {one.passed} of {plural(one.total, 'session')} passed"))
     for each in kept:
         task = each.session.trajectory.task if each.session.trajectory else None
         screen.print(styled("  ", (short(each.session.ref.session_id, 100), "cyan"), f"  {short(task or '', 80)}"))

@@ -33,6 +33,7 @@ from collector.offline_answers import judge_gate
 from collector.store.baselines import Baseline, KeptSession
 from collector.suite_report import against, gate_document
 from judge.case_results import case_results
+from judge.describe import plural
 from judge.gates import Status, forbidden_gate, high_risk_gate
 
 FORMAT = 1
@@ -109,7 +110,7 @@ def gate(
         typer.echo(json_text(document), nl=False)
     else:
         screen = console()
-        screen.print(styled(f"{len(found.sessions)} sessions against baseline ", (safe(chosen.name), "cyan")))
+        screen.print(styled(f"{plural(len(found.sessions), 'session')} against baseline ", (safe(chosen.name), "cyan")))
         for line in gate_lines(gates):
             screen.print(line)
     if any(one.status is Status.FAILED for one in gates):

@@ -26,6 +26,7 @@ from collector.evaluation.progress import Place, Progress
 from collector.evaluation.task import Report
 from collector.evaluation.wire import Group, Ready, Setup, Stop, Unfit, receive, send
 from collector.journal.following import FollowedJournal
+from collector.judge_building import redaction_of
 from collector.logs import set_up_logs
 from collector.reading import Reader
 from collector.rules import load_rules
@@ -50,7 +51,7 @@ async def _run(channel: socket.socket, progress: Progress) -> None:
     reader, writer = await asyncio.open_connection(sock=channel)
     setup = await _order(reader)
     assert isinstance(setup, Setup)
-    set_up_logs(setup.config.log)
+    set_up_logs(setup.config.log, redaction_of(setup.config.judge))
     structlog.contextvars.bind_contextvars(process=setup.name)
     try:
         worker = Worker(setup, progress)

@@ -8,13 +8,14 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.store.store import ClosedSession
 from judge.verdict import NotApplicable
-from tests.end_to_end.agents import conversation
+from tests.end_to_end.agents import conversation, request, tool_span
 from tests.end_to_end.server import Server, wait_for
 from tests.fakes.otlp_sink import OtlpSink, Refusal, grpc_sink, http_sink
 
@@ -22,8 +23,8 @@ _Serve = Callable[[OtlpSink], AbstractAsyncContextManager[str]]
 
 
 def _spans(sink: OtlpSink) -> Iterator[Span]:
-    for request in sink.traces:
-        for resource in request.resource_spans:
+    for sent in sink.traces:
+        for resource in sent.resource_spans:
             for scope in resource.scope_spans:
                 yield from scope.spans
 
@@ -73,8 +74,8 @@ async def test_verdicts_arrive_as_children_of_what_they_judge_and_as_events(
             assert attributes["gen_ai.evaluation.score.value"] == 1.0
             events = [
                 record.event_name
-                for request in sink.logs
-                for resource in request.resource_logs
+                for sent in sink.logs
+                for resource in sent.resource_logs
                 for scope in resource.scope_logs
                 for record in scope.log_records
             ]
@@ -117,3 +118,25 @@ def test_our_own_verdicts_sent_back_to_us_are_counted_and_not_judged(tmp_path: P
         assert server.metric("sessions_closed_total") == 2
         received = server.metric("spans_received_total")
         assert received == server.metric("spans_stored_total") + server.metric("dropped_total", signal="traces")
+
+
+async def test_no_secret_leaves_in_a_verdict_the_api_or_the_log(tmp_path: Path) -> None:
+    """Called over and over, so that explanations repeat its arguments."""
+    token = "ghp" + "_" + "x9" * 18
+    calls = [tool_span("chat-1", 1, 100 + number, "login", {"as": token}, f"in as {token}") for number in range(4)]
+    sink = OtlpSink()
+    async with grpc_sink(sink) as endpoint:
+        server = Server(tmp_path, export={"otlp": {"endpoint": endpoint}})
+        try:
+            await asyncio.to_thread(server.start)
+            await asyncio.to_thread(server.send, request(calls))
+            closed = await asyncio.to_thread(server.judged, "chat-1")
+            count = await asyncio.to_thread(_sent, server, closed)
+            await sink.until(lambda: len(set(sink.span_ids)) == sink.records == count)
+            async with httpx.AsyncClient(base_url=server.admin) as client:
+                pages = [(await client.get(f"/api/v1/{path}")).text for path in ("sessions/chat-1", "verdicts")]
+            out = ["".join(map(str, (*sink.traces, *sink.logs))), *pages]
+            assert all("x9x9" not in text for text in (*out, server.output()))
+            assert all("github-token" in text for text in out)
+        finally:
+            server.kill()
