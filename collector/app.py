@@ -76,7 +76,9 @@ class App:
         directory = self._config.data_dir
         self._lock = await _lock(directory)
         concluding = composites_for(self._config.composite.rules(), self._metrics.verdict)
-        self._store = SqliteStore.open(directory / STORE_FILE, concluding=concluding)
+        self._store = SqliteStore.open(
+            directory / STORE_FILE, concluding=concluding, damage=self._metrics.record_unreadable
+        )
         self._parts = parts = build(self._now, self._store, self._clock, self._metrics, lock=self._lock)
         self._recover(parts)
         self._run("watching the disk", parts.ingest.watch())

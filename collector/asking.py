@@ -20,6 +20,7 @@ from collector.judge_queue.settling import Settling
 from collector.judge_queue.terms import Terms
 from collector.judge_queue.turns import Turns
 from collector.metrics import Metrics
+from collector.store.obstacles import Obstacle, Told
 from collector.store.store import Held, Hold, OfModel, PendingQuestion, Store
 
 log = structlog.get_logger(__name__)
@@ -60,6 +61,7 @@ class Asking:
         self._asked: set[str] = set()
         self._set_aside: set[str] = set()
         """questions on which we failed ourselves: kept, and asked again by the next process"""
+        self._told: tuple[Obstacle, ...] | None = None
         self._swept_ns = 0
         self._forgot_ns = 0
         self._rests_until_ns = 0
@@ -180,7 +182,15 @@ class Asking:
             answers_before_ns = now_ns - int(self._terms.answer_cache_s * 1e9)
             await self._store.ledger.forget(answers_before_ns, now_ns - _KEEP_SPENDING_NS)
             self._forgot_ns = now_ns
+        await self._tell(now_ns)
         self._swept_ns = self._swept_ns if more else now_ns
+
+    async def _tell(self, now_ns: int) -> None:
+        """Those who read the store beside us know nothing of circuits and budgets but what stands there."""
+        obstacles = self._gate.obstacles(now_ns)
+        if obstacles != self._told:
+            await self._store.obstacles.tell(Told(now_ns, obstacles))
+            self._told = obstacles
 
     def _why(self, pending: PendingQuestion, now_ns: int) -> Waiting:
         question = pending.question

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from judge.composite import USUAL, CompositeRules, composites
-from judge.verdict import Judged, verdict_id
+from collector.store.stand_ins import VERDICT_UNREADABLE
+from judge.composite import PARTS, USUAL, CompositeRules, composites
+from judge.verdict import Judged, NotJudged, Score, verdict_id
+
+_BY_CASE = frozenset(name for source in PARTS.values() for name in source.by_case)
 
 
 def _nothing(_verdicts: Sequence[Judged]) -> Sequence[Judged]:
@@ -44,6 +47,7 @@ def conclude(verdicts: Sequence[Judged], rules: CompositeRules = USUAL) -> tuple
     gives the same ids."""
     if not verdicts:
         return ()
+    missing = _missing(verdicts)
     like = next((one for one in verdicts if one.verdict.subject.kind == "session"), verdicts[0])
     judged_ns = max(one.judged_ns for one in verdicts)
     return tuple(
@@ -55,5 +59,17 @@ def conclude(verdicts: Sequence[Judged], rules: CompositeRules = USUAL) -> tuple
             skill_version=None,
             attributes={},
         )
-        for verdict in composites([one.verdict for one in verdicts], rules)
+        for verdict in (
+            replace(found, outcome=missing) if missing and isinstance(found.outcome, Score) else found
+            for found in composites([one.verdict for one in verdicts], rules)
+        )
     )
+
+
+def _missing(verdicts: Sequence[Judged]) -> NotJudged | None:
+    """Why no total can be told: of a verdict on a case that cannot be read nobody knows which case it was."""
+    for one in verdicts:
+        match one.verdict.outcome:
+            case NotJudged(reason, detail) if reason == VERDICT_UNREADABLE and one.verdict.evaluator in _BY_CASE:
+                return NotJudged(reason, f"{one.verdict.evaluator}: {detail}")
+    return None

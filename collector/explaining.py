@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from collector.reading import Rules
 from collector.store.store import ClosedSession
+from collector.waiting import Why
 from extractors.registry import UNRECOGNISED
 from extractors.trajectory import Trajectory
 from judge.catalog import NAMES
@@ -24,20 +25,27 @@ Standing: TypeAlias = Literal[
 @dataclass(frozen=True, slots=True)
 class Reason:
     """Why there is a score, or none. `of` is the evaluator, or the case as `suite/case`; `reason` is that of a
-    `NotJudged`, else empty; `why` is for people. `judged` is the verdict that says so, where one does."""
+    `NotJudged`, else empty; `why` is for people. `judged` is the verdict that says so, where one does; `cause` is the
+    reason of what holds up a question that waits."""
 
     of: str
     standing: Standing
     why: str
     reason: str = ""
     judged: Judged | None = None
+    cause: str = ""
 
 
 def explain_evaluators(
-    session: ClosedSession, verdicts: Sequence[Judged], rules: Rules, known: Iterable[str] = NAMES
+    session: ClosedSession,
+    verdicts: Sequence[Judged],
+    rules: Rules,
+    waiting: Mapping[str, Why],
+    known: Iterable[str] = NAMES,
 ) -> list[Reason]:
     """One for each verdict, and one for each evaluator without any: of those there are, those that `rules` enable,
-    and those that judged this session and are gone. `known` names all that could be enabled."""
+    and those that judged this session and are gone. `waiting` says why open questions are open, by their ids; `known`
+    names all that could be enabled."""
     enabled = {evaluator.id: evaluator.version for evaluator in rules.evaluators}
     by_name: dict[str, list[Judged]] = {}
     for judged in verdicts:
@@ -45,13 +53,15 @@ def explain_evaluators(
     found: list[Reason] = []
     for name in dict.fromkeys([*known, *enabled, COMPOSITE, *by_name]):
         mine = by_name.get(name, [])
-        found += [_of_verdict(judged, enabled.get(name)) for judged in mine]
+        found += [_of_verdict(judged, enabled.get(name), waiting) for judged in mine]
         if not mine:
             found.append(_without(name, session, name in enabled, verdicts))
     return found
 
 
-def explain_cases(session: ClosedSession, verdicts: Sequence[Judged], cases: Iterable[Case]) -> list[Reason]:
+def explain_cases(
+    session: ClosedSession, verdicts: Sequence[Judged], cases: Iterable[Case], waiting: Mapping[str, Why]
+) -> list[Reason]:
     """One for each case and verdict on it, and one for each case without any. Those of cases that are gone from the
     suites are told too."""
     by_case: dict[str, list[Judged]] = {}
@@ -63,16 +73,16 @@ def explain_cases(session: ClosedSession, verdicts: Sequence[Judged], cases: Ite
     for case in cases:
         known.add(case.key)
         mine = by_case.get(case.key, [])
-        found += [_of_case(case.key, judged) for judged in mine] or [_case_without(case, session)]
+        found += [_of_case(case.key, judged, waiting) for judged in mine] or [_case_without(case, session)]
     for key, mine in by_case.items():
         if key not in known:
-            found += [_of_case(key, judged) for judged in mine]
+            found += [_of_case(key, judged, waiting) for judged in mine]
     return found
 
 
-def _of_case(key: str, judged: Judged) -> Reason:
-    told = _of_verdict(judged, None)
-    return Reason(key, told.standing, f"{judged.verdict.evaluator}: {told.why}", told.reason, judged)
+def _of_case(key: str, judged: Judged, waiting: Mapping[str, Why]) -> Reason:
+    told = _of_verdict(judged, None, waiting)
+    return replace(told, of=key, why=f"{judged.verdict.evaluator}: {told.why}")
 
 
 def _case_without(case: Case, session: ClosedSession) -> Reason:
@@ -89,7 +99,7 @@ def _case_without(case: Case, session: ClosedSession) -> Reason:
     )
 
 
-def _of_verdict(judged: Judged, version_now: str | None) -> Reason:
+def _of_verdict(judged: Judged, version_now: str | None, waiting: Mapping[str, Why]) -> Reason:
     verdict = judged.verdict
     drift = ""
     if version_now is not None and version_now != verdict.evaluator_version:
@@ -103,9 +113,11 @@ def _of_verdict(judged: Judged, version_now: str | None) -> Reason:
             return Reason(
                 verdict.evaluator, "filtered_out" if left_out else "not_applicable", reason + drift, judged=judged
             )
+        case NotJudged("pending", detail):
+            why = waiting.get(judged.id) or Why(detail)
+            return Reason(verdict.evaluator, "waiting", why.told + drift, "pending", judged, why.cause)
         case NotJudged(reason, detail):
-            standing: Standing = "waiting" if reason == "pending" else "not_judged"
-            return Reason(verdict.evaluator, standing, (detail or reason) + drift, reason, judged)
+            return Reason(verdict.evaluator, "not_judged", (detail or reason) + drift, reason, judged)
 
 
 _FILTERED_OUT = "filtered out by evaluators."  # as judge.configured words it

@@ -122,7 +122,7 @@ def build_without_judge(
     expiring = Expiring(
         store, settling, metrics, lambda _pending, _now_ns: why, max_wait_s=settings.max_wait_seconds, in_batches=True
     )
-    return WithoutJudge(expiring, clock)
+    return WithoutJudge(expiring, store, why, clock)
 
 
 def terms_of(settings: JudgeSettings) -> Terms:

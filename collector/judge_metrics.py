@@ -57,10 +57,7 @@ class JudgeMetrics:
             "questions_expired_total", "Questions that waited too long and are not judged", "reason"
         )
         self._unreadable = counter(
-            "questions_unreadable_total",
-            "Stored questions that could not be read any more; outcome is not_judged, or removed where even what they "
-            "were about could not be read",
-            "outcome",
+            "questions_unreadable_total", "Stored questions that could not be read any more, and are not judged"
         )
 
     def cost(self, model: str, evaluator: str, nano_dollars: int) -> None:
@@ -99,5 +96,5 @@ class JudgeMetrics:
     def question_expired(self, reason: str) -> None:
         self._expired.labels(self._bound("reason", reason)).inc()
 
-    def question_unreadable(self, outcome: str) -> None:
-        self._unreadable.labels(outcome).inc()
+    def question_unreadable(self) -> None:
+        self._unreadable.inc()

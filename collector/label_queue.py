@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from collector.store.store import Store, VerdictFilter
-from judge.verdict import Judged
+from judge.verdict import Judged, Score
 from judge.yardstick import Yardstick
+
+_DAMAGED = 20
+"""So many verdicts of a side may be damaged, and have no score to label, before nothing seems to be left."""
 
 
 async def next_to_label(store: Store, evaluator: str, skipped: Collection[str] = ()) -> Judged | None:
@@ -29,10 +32,10 @@ async def next_to_label(store: Store, evaluator: str, skipped: Collection[str] =
             labelled=False,
             newest_closing=True,
             order="by_chance",
-            limit=len(skipped) + 1,
+            limit=len(skipped) + 1 + _DAMAGED,
         )
         for judged in await store.find_verdicts(where):
-            if judged.id not in skipped:
+            if judged.id not in skipped and isinstance(judged.verdict.outcome, Score):
                 return judged
     return None
 

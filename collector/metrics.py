@@ -160,6 +160,10 @@ class Metrics:
 
     # Verdicts
 
+    def record_unreadable(self, kind: str) -> None:
+        """A stored verdict or session was to be read and could not be."""
+        self._records_unreadable.labels(kind).inc()
+
     def verdict(self, judged: Judged) -> None:
         """A verdict that is durable, counted once."""
         self.verdicts(facts_of(judged), 1, example_of(judged))
@@ -338,6 +342,11 @@ class Metrics:
             "agent_version",
         )
         self._scores = self._histogram("score", "Scores, 0 to 1 (1 is best); scored verdicts only", SCORES, *subject)
+        self._records_unreadable = self._counter(
+            "stored_records_unreadable_total",
+            "Times that a stored record (verdict, session) was to be read, and was damaged or of another version",
+            "record",
+        )
         self._not_judged = self._counter(
             "not_judged_total", "Verdicts that should have had a score and have none", "evaluator", "reason"
         )

@@ -46,6 +46,11 @@ class Circuit:
         """The error that keeps it open, None while it is closed."""
         return self._why if self._open_until_ns is not None else None
 
+    @property
+    def next_try_ns(self) -> int | None:
+        """When one question may find out whether the judge is back, None while it is closed."""
+        return self._open_until_ns
+
     def state(self, now_ns: int) -> State:
         if self._open_until_ns is None:
             return "closed"

@@ -12,6 +12,7 @@ import typer
 from pydantic import TypeAdapter
 from rich.text import Text
 
+from collector.clock import SystemClock
 from collector.commands.files import ConfigFile, DataDir, config_of, fail, rules_of
 from collector.commands.remedies import remedy
 from collector.commands.sessions import time_text
@@ -22,7 +23,9 @@ from collector.explaining import Reason, explain_cases, explain_evaluators
 from collector.sampling import sampled_by
 from collector.store.labels import Label
 from collector.store.records import JUDGED, tame
-from judge.verdict import Judged
+from collector.store.store import Store
+from collector.waiting import Why, why_open
+from judge.verdict import Judged, SessionRef
 
 _WORDS = {
     "score": ("score", "green"),
@@ -42,6 +45,7 @@ class _Found:
     chosen: Chosen
     verdicts: list[Judged]
     labels: list[Label]
+    waiting: dict[str, Why]
 
 
 def explain(
@@ -59,7 +63,8 @@ def explain(
 
     A score comes with everything it can be traced by: versions of evaluator and prompt, hash of the prompt, judge
     model, agent, models, skill, tools, close reason, revision, and the share of sessions that is kept. What has no
-    score says why and what to do. Suites and disabled evaluators are those of the configuration, so name the
+    score says why and what to do; a question that waits, how often it was tried, when it is tried next, and what is in
+    the way, as the server said last. Suites and disabled evaluators are those of the configuration, so name the
     server's with -c.
 
     \b
@@ -76,7 +81,8 @@ def explain(
         try:
             chosen = await choose(store, session, tenant, revision)
             verdicts = await store.verdicts(chosen.session.ref)
-            return _Found(chosen, verdicts, await store.labels.of_verdicts([one.id for one in verdicts]))
+            labels = await store.labels.of_verdicts([one.id for one in verdicts])
+            return _Found(chosen, verdicts, labels, await _waiting(store, chosen.session.ref))
         except StoreUnavailable as error:
             raise fail(str(error)) from error
         finally:
@@ -84,8 +90,8 @@ def explain(
 
     found = asyncio.run(find())
     cases = [case for suite in rules.suites for case in suite.cases]
-    by_evaluator = explain_evaluators(found.chosen.session, found.verdicts, rules)
-    by_case = explain_cases(found.chosen.session, found.verdicts, cases)
+    by_evaluator = explain_evaluators(found.chosen.session, found.verdicts, rules, found.waiting)
+    by_case = explain_cases(found.chosen.session, found.verdicts, cases, found.waiting)
     if evaluator is not None:
         by_evaluator = [one for one in by_evaluator if one.of == evaluator]
         by_case = [one for one in by_case if one.judged and one.judged.verdict.evaluator == evaluator]
@@ -105,6 +111,12 @@ def explain(
     screen = console()
     for line in _lines(found, by_evaluator, by_case, suites=bool(rules.suites)):
         screen.print(line)
+
+
+async def _waiting(store: Store, ref: SessionRef) -> dict[str, Why]:
+    """Why the session's questions are open, by their ids."""
+    told, now_ns = await store.obstacles.told(), SystemClock().now_ns()
+    return {one.id: why_open(one, told, now_ns) for one in await store.open_questions(ref)}
 
 
 def _lines(found: _Found, by_evaluator: Sequence[Reason], by_case: Sequence[Reason], *, suites: bool) -> Iterator[Text]:
@@ -136,7 +148,7 @@ def _reason(reason: Reason) -> Iterator[Text]:
     code = f"{safe(reason.reason)}: " if reason.reason and reason.why != reason.reason else ""
     yield styled((f"  {word:<{_WIDTH}}", style), (safe(reason.of), "bold"), f"{about}  {code}{short(reason.why, LONG)}")
     if reason.reason:
-        yield styled(" " * (_WIDTH + 2), ("what to do: ", "dim"), remedy(reason.reason))
+        yield styled(" " * (_WIDTH + 2), ("what to do: ", "dim"), remedy(reason.cause or reason.reason))
 
 
 def _trace(judged: Judged, labels: Sequence[Label]) -> Iterator[Text]:
@@ -181,6 +193,7 @@ def _document(reason: Reason) -> dict[str, object]:
         "standing": reason.standing,
         "why": tame(reason.why),
         "reason": reason.reason or None,
-        "what_to_do": remedy(reason.reason) if reason.reason else None,
+        "cause": reason.cause or None,
+        "what_to_do": remedy(reason.cause or reason.reason) if reason.reason else None,
         "verdict": reason.judged.id if reason.judged else None,
     }

@@ -18,6 +18,7 @@ _REMEDIES = {
     "votes_disagree": "the judge is of two minds: read the session, or word the criterion more sharply",
     "votes_missing": "too many of the votes brought no answer; see the server's log for why",
     "question_unreadable": "the verdict store was damaged or written by another version; see the server's log",
+    "verdict_unreadable": "the verdict store was damaged or written by another version; see the server's log",
     "schema_unusable": "mend the tool's JSON Schema in the agent, or leave the tool's arguments unjudged",
     "judge_error": "a defect of ours in asking: its traceback is in the server's log; please report it",
     "evaluator_error": "a defect of the evaluator: its traceback is in the server's log; please report it",

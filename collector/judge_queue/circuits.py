@@ -51,6 +51,13 @@ class Circuits:
         """The error that keeps all questions waiting."""
         return self._judge.why
 
+    def next_try_ns(self, model: str | None = None) -> int | None:
+        """When the judge, or this refused model, is tried again; None for one that is not held up."""
+        if model is None:
+            return self._judge.next_try_ns
+        own = self._models.get(model)
+        return own.circuit.next_try_ns if own else None
+
     def state(self, now_ns: int) -> State:
         return self._judge.state(now_ns)
 

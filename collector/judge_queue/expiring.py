@@ -13,6 +13,7 @@ from collector.errors import StoreUnavailable
 from collector.judge_queue.gate import Waiting
 from collector.judge_queue.settling import Settling
 from collector.metrics import Metrics
+from collector.store.obstacles import Obstacle, Told
 from collector.store.store import PendingQuestion, Store
 
 log = structlog.get_logger(__name__)
@@ -75,9 +76,12 @@ class Expiring:
 class WithoutJudge:
     """All that happens to stored questions where there is no judge to ask: their time runs."""
 
-    def __init__(self, expiring: Expiring, clock: Clock) -> None:
+    def __init__(self, expiring: Expiring, store: Store, why: Waiting, clock: Clock) -> None:
         self._expiring = expiring
+        self._store = store
+        self._why = why
         self._clock = clock
+        self._told = False
 
     async def run(self) -> None:
         while True:
@@ -88,5 +92,9 @@ class WithoutJudge:
         try:
             while await self._expiring.sweep(self._clock.now_ns()):
                 pass
+            if not self._told:
+                obstacle = Obstacle(self._why.reason, self._why.detail)
+                await self._store.obstacles.tell(Told(self._clock.now_ns(), (obstacle,)))
+                self._told = True
         except StoreUnavailable as error:
             log.warning("store_unavailable", error=str(error))

@@ -9,6 +9,7 @@ import structlog
 
 from collector.judge_metrics import JudgeMetrics
 from collector.judge_queue.circuits import Call, Circuits
+from collector.store.obstacles import Obstacle
 from collector.store.store import Held, OfModel
 from judge.breaker import CircuitPolicy
 from judge.budget import Refusal
@@ -147,6 +148,31 @@ class Gate:
 
     def of_model(self, model: str) -> list[OfModel]:
         return [OfModel(model), *([OfModel(None)] if model == self._default_model else [])]
+
+    def obstacles(self, now_ns: int) -> tuple[Obstacle, ...]:
+        """All that keeps questions waiting, for those who look from elsewhere: what holds most of them up first."""
+        found: list[Obstacle] = []
+        if (why := self._circuits.why) is not None:
+            found.append(Obstacle(why.reason, why.detail, self._circuits.next_try_ns()))
+        for model, error in self._circuits.refused().items():
+            until_ns = self._circuits.next_try_ns(model)
+            if model == MESSAGE_BATCHES:
+                found.append(Obstacle(error.reason, f"{model}: {error.detail}", until_ns, spares_high_risk=True))
+                continue
+            models = (model, None) if model == self._default_model else (model,)
+            found.append(Obstacle(error.reason, f"{model}: {error.detail}", until_ns, models=models))
+        for held in self.held(now_ns):
+            refusal = self._refusals[held]
+            found.append(
+                Obstacle(
+                    "budget_spent",
+                    refusal.detail,
+                    refusal.until_ns,
+                    evaluator=held.evaluator,
+                    spares_high_risk=not held.high_risk,
+                )
+            )
+        return tuple(found)
 
     def unready(self, now_ns: int) -> Waiting | None:
         """Why nobody can be asked at all: the judge's circuit is open, or models are refused and no other answered

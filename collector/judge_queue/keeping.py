@@ -140,7 +140,7 @@ class Keeping:
             return
         log.info("judge_retry", reason=error.reason, detail=error.detail, attempts=attempts, wait_s=round(wait_s, 1))
         next_ns = self._clock.now_ns() + int(wait_s * 1e9)
-        await self._store.postpone_question(pending.id, attempts, next_ns)
+        await self._store.postpone_question(pending.id, attempts, next_ns, str(error))
 
     async def charge_failed(self, reservation: Reservation, error: JudgeError) -> None:
         """What was set aside stays spent when the service may have done the work."""

@@ -67,14 +67,9 @@ class Settling:
             await self._settle(pending, unanswered(pending.question, reason, detail), cached=False)
 
     async def _end(self, one: UnreadableQuestion) -> None:
-        if one.draft is None:
-            log.error("question_removed", question=one.id, detail=UNREADABLE.detail)
-            ended, outcome = await self._store.remove_question(one.id), "removed"
-        else:
-            log.error("question_unreadable", question=one.id, detail=UNREADABLE.detail)
-            ended, outcome = await self._keep(replace(one.draft, verdict=_not_judged(one.draft.verdict))), "not_judged"
-        if ended:
-            self._metrics.judge.question_unreadable(outcome)
+        log.error("question_unreadable", question=one.id, detail=UNREADABLE.detail)
+        if await self._keep(replace(one.draft, verdict=replace(one.draft.verdict, outcome=UNREADABLE))):
+            self._metrics.judge.question_unreadable()
 
     async def _settle_votes(self, pending: PendingQuestion, votes: Sequence[Vote]) -> None:
         question = pending.question
@@ -102,7 +97,3 @@ class Settling:
             self._metrics.verdict(judged)
             self._on_verdict()
         return settled
-
-
-def _not_judged(verdict: Verdict) -> Verdict:
-    return replace(verdict, outcome=UNREADABLE)

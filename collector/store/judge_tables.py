@@ -1,4 +1,5 @@
-"""The tables of what was asked of a judge: votes, answers to be used again, spending, batches on their way."""
+"""The tables of what was asked of a judge: votes, answers to be used again, spending, batches on their way, and what
+keeps questions waiting."""
 
 from __future__ import annotations
 
@@ -52,3 +53,11 @@ batch_items = Table(
     Index("batch_items_of_batch", "batch"),
     Index("batch_items_of_question", "question"),
 )
+
+obstacles = Table(
+    "obstacles",
+    metadata,
+    Column("number", Number, primary_key=True),
+    Column("record", Text, nullable=False),
+)
+"""One row: what was told last."""

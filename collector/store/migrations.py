@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from sqlalchemy import Connection, insert, select, text
 
 from collector.store.baseline_tables import baseline_counts, baseline_sessions, baselines
-from collector.store.judge_tables import answers, batch_items, batches, spending, votes
+from collector.store.judge_tables import answers, batch_items, batches, obstacles, spending, votes
 from collector.store.label_tables import labels
 from collector.store.metadata import metadata
 from collector.store.records import JUDGED, readable
@@ -69,11 +69,18 @@ def _from_5(connection: Connection) -> None:
             connection.execute(insert(baseline_counts), [{**row, "baseline": number} for row in rows])
 
 
+def _from_6(connection: Connection) -> None:
+    """What questions wait for."""
+    connection.execute(text("ALTER TABLE questions ADD COLUMN trouble TEXT NOT NULL DEFAULT ''"))
+    metadata.create_all(connection, tables=[obstacles])
+
+
 MIGRATIONS: Mapping[int, Callable[[Connection], None]] = {
     1: _from_1,
     2: _from_2,
     3: _from_3,
     4: _from_4,
     5: _from_5,
+    6: _from_6,
 }
 """Version of the file → the step to the next version."""

@@ -63,13 +63,14 @@ def readable(kind: RecordFormat[_Record], text: str) -> _Record | None:
         return None
 
 
-def stored_question(question_id: str, text: str) -> StoredQuestion:
-    """The question, or what is left of it. One that goes by another name than its row could never be settled."""
+def stored_question(question_id: str, text: str) -> StoredQuestion | None:
+    """The question, or what is left of it; None when that is nothing. One that goes by another name than its row could
+    never be settled."""
     question = readable(PENDING_QUESTION, text)
     if question is not None and question.id == question.draft.id == question_id:
         return question
     draft = _draft(text)
-    return UnreadableQuestion(question_id, draft if draft and draft.id == question_id else None)
+    return UnreadableQuestion(question_id, draft) if draft and draft.id == question_id else None
 
 
 def _draft(text: str) -> Judged | None:

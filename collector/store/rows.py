@@ -30,14 +30,14 @@ def session_row(session: ClosedSession) -> dict[str, Any]:
         "closed_ns": session.closed_ns,
         "judged": session.judged,
         "harness": trajectory.harness if trajectory else UNREADABLE,
-        "service": _text(trajectory.versions.service if trajectory else None),
-        "agent": _text(trajectory.versions.agent if trajectory else None),
-        "version": _text(version_of(trajectory) if trajectory else None),
-        "task": _text(trajectory.task if trajectory else None),
+        "service": storable(trajectory.versions.service if trajectory else None),
+        "agent": storable(trajectory.versions.agent if trajectory else None),
+        "version": storable(version_of(trajectory) if trajectory else None),
+        "task": storable(trajectory.task if trajectory else None),
         "close_reason": session.close_reason,
         "spans": session.spans,
         "records": session.records,
-        "note": _text(session.note) or "",
+        "note": storable(session.note) or "",
         "record": CLOSED_SESSION.dump(session),
     }
 
@@ -54,7 +54,7 @@ def verdict_row(judged: Judged) -> dict[str, Any]:
         "evaluator_version": judged.verdict.evaluator_version,
         "judge_model": judged.verdict.judge_model,
         "prompt_version": judged.verdict.prompt_version,
-        "agent_version": _text(judged.agent_version),
+        "agent_version": storable(judged.agent_version),
         "inclusion_probability": judged.inclusion_probability,
         "record": JUDGED.dump(judged),
     }
@@ -84,6 +84,6 @@ def _found(judged: Judged) -> tuple[str, float | None]:
             return "not_judged", None
 
 
-def _text(value: str | None) -> str | None:
+def storable(value: str | None) -> str | None:
     """Text that every database takes: encodable, without NUL."""
     return value and value[:MAX_TASK].encode("utf-8", "replace").decode().replace("\x00", "")

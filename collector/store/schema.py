@@ -11,7 +11,7 @@ from sqlalchemy import Boolean, Column, Float, ForeignKey, Index, Integer, Table
 from collector.store import baseline_tables, judge_tables, label_tables  # noqa: F401 - register their tables with the metadata
 from collector.store.metadata import Instant, Number, metadata
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 """Goes up with every change of the tables, with a step in `migrations`; see `sqlite.SqliteStore.open`."""
 
 schema_version = Table(
@@ -74,6 +74,7 @@ questions = Table(
     Column("asked", Integer, nullable=False),
     Column("next_ns", Instant, nullable=False),
     Column("created_ns", Instant, nullable=False),
+    Column("trouble", Text, nullable=False, server_default=""),
     Column("record", Text, nullable=False),
     Index("questions_of_session", "session"),
     Index("questions_by_priority", "high_risk", "created_ns"),

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,12 +18,15 @@ from collector.errors import StoreUnavailable
 from collector.store import statements
 from collector.store.finishing import Fate, Finishing, Kept, finish_all, finishing
 from collector.store.ledger import Ledger
-from collector.store.records import CLOSED_SESSION, JUDGED, readable, stored_question
-from collector.store.rows import verdict_row
+from collector.store.obstacles import OpenQuestion
+from collector.store.reading_rows import Damage, questions_in, sessions_in, verdicts_in
+from collector.store.records import JUDGED, readable
+from collector.store.rows import storable, verdict_row
 from collector.store.schema import outbox, questions, schema_version, sessions, verdicts
 from collector.store.sql_baselines import SqlBaselines
 from collector.store.sql_labels import SqlLabels
 from collector.store.sql_ledger import SqlLedger
+from collector.store.sql_obstacles import SqlObstacles, open_questions
 from collector.store.sqlite_file import create_tables, engine, give_space_back, require_version, translated, unavailable
 from collector.store.store import (
     ClosedSession,
@@ -46,17 +48,25 @@ from judge.verdict import Judged, SessionRef
 _Result = TypeVar("_Result")
 
 
+def _nobody(_record: str) -> None:
+    """For a store whose damage is in the log only."""
+
+
 class SqliteStore:
     """A `collector.store.store.Store`. Made by `open`; every method raises `StoreUnavailable` when the file is not
     to be had, and then nothing was written."""
 
-    def __init__(self, path: Path, reading: Engine, writing: Engine | None, concluding: Concluding | None) -> None:
+    def __init__(
+        self, path: Path, reading: Engine, writing: Engine | None, concluding: Concluding | None, damage: Damage
+    ) -> None:
         self._path = path
+        self._damage = damage
         self._concluding = concluding or NOTHING_FOLLOWS
         self._reading = reading
         self._writing = writing
         self._writer = GroupWriter(writing, lambda error: unavailable(path, error)) if writing else None
         self.ledger: Ledger = SqlLedger(self._read, self._write)
+        self.obstacles = SqlObstacles(self._read, self._write)
         self.labels = SqlLabels(self._read, self._write)
         self.baselines = SqlBaselines(self._read, self._write)
 
@@ -69,9 +79,10 @@ class SqliteStore:
         migrate: bool = True,
         busy_timeout_s: float = 5.0,
         concluding: Concluding | None = None,
+        damage: Damage = _nobody,
     ) -> SqliteStore:
         """Open the file, making it when it is missing. Blocks; its directory must exist. `concluding` says what follows
-        from all verdicts of a closing; without it, nothing does.
+        from all verdicts of a closing; without it, nothing does. `damage` is told of records that cannot be read.
 
         With `read_only` the file must exist and may be in use by a running server. Without `migrate` a file of an
         older version is left as it is: whoever brings one up to date must hold the directory's lock, or it would
@@ -82,11 +93,11 @@ class SqliteStore:
         if read_only:
             with translated(path), reading.begin() as connection:
                 require_version(path, connection)
-            return cls(path, reading, None, None)
+            return cls(path, reading, None, None, damage)
         writing = engine(path, "rw", busy_timeout_s)
         with translated(path), writing.begin() as connection:
             create_tables(path, connection, migrate=migrate)
-        return cls(path, reading, writing, concluding)
+        return cls(path, reading, writing, concluding, damage)
 
     async def finish(
         self,
@@ -112,25 +123,25 @@ class SqliteStore:
         row = verdict_row(judged)
         following: list[Judged] = []
 
-        def follow(records: Sequence[str]) -> list[dict[str, Any]]:
-            found = [readable(JUDGED, record) for record in records]
-            known = [judged for judged in found if judged is not None]
-            # With a verdict of the session unreadable, what follows from all of them cannot be told.
-            following[:] = self._concluding.follows(known) if len(known) == len(found) else ()
-            return [verdict_row(one) for one in following]
+        def settle(to: Connection) -> bool:
+            def follow(all_verdicts: Select[Any]) -> list[dict[str, Any]]:
+                following[:] = self._concluding.follows(verdicts_in(to, all_verdicts, self._damage))
+                return [verdict_row(one) for one in following]
 
-        settled = await self._write(lambda to: statements.settle(to, row, judged.judged_ns, exporters, follow))
+            return statements.settle(to, row, judged.judged_ns, exporters, follow)
+
+        settled = await self._write(settle)
         if settled:
             self._concluding.told(following)
         return settled
 
-    async def postpone_question(self, question_id: str, asked: int, next_ns: int) -> None:
-        statement = update(questions).where(questions.c.id == question_id).values(asked=asked, next_ns=next_ns)
+    async def postpone_question(self, question_id: str, asked: int, next_ns: int, trouble: str = "") -> None:
+        later = {"asked": asked, "next_ns": next_ns, "trouble": storable(trouble)}
+        statement = update(questions).where(questions.c.id == question_id).values(later)
         await self._write(lambda to: to.execute(statement))
 
-    async def remove_question(self, question_id: str) -> bool:
-        statement = delete(questions).where(questions.c.id == question_id)
-        return await self._write(lambda to: to.execute(statement).rowcount > 0)
+    async def open_questions(self, ref: SessionRef) -> list[OpenQuestion]:
+        return await self._read(lambda to: open_questions(to, ref))
 
     async def due_questions(
         self,
@@ -161,11 +172,8 @@ class SqliteStore:
         return await self._questions(statements.stored_questions().where(questions.c.id.in_(ids)))
 
     async def _questions(self, statement: Select[Any]) -> list[StoredQuestion]:
-        def load(connection: Connection) -> list[StoredQuestion]:
-            # In the reader's thread: each holds a session's record, and the event loop has telemetry to take.
-            return [_question(*row) for row in connection.execute(statement)]
-
-        return await self._read(load)
+        # In the reader's thread: each holds a session's record, and the event loop has telemetry to take.
+        return await self._read(lambda to: questions_in(to, statement))
 
     async def pending_questions(self) -> int:
         return await self._count(select(func.count()).select_from(questions))
@@ -183,6 +191,7 @@ class SqliteStore:
         for verdict_id, record, attempts, created_ns in await self._rows(statement):
             judged = readable(JUDGED, record)
             if judged is None:
+                self._damage("verdict")
                 damaged.append(verdict_id)
             else:
                 items.append(OutboxItem(exporter, judged, attempts, created_ns))
@@ -218,28 +227,25 @@ class SqliteStore:
 
     async def session(self, session_id: str, tenant: str | None = None) -> list[ClosedSession]:
         statement = (
-            select(sessions.c.record)
+            select(sessions.c.number, sessions.c.record)
             .where(sessions.c.session_id == session_id, *([] if tenant is None else [sessions.c.tenant == tenant]))
             .order_by(sessions.c.revision.desc(), sessions.c.number.desc())
         )
-        return [CLOSED_SESSION.load(record) for (record,) in await self._rows(statement)]
+        return await self._read(lambda to: sessions_in(to, statement, self._damage))
 
     async def verdicts(self, ref: SessionRef) -> list[Judged]:
-        of_session = select(sessions.c.number).where(statements.is_closing(ref)).scalar_subquery()
-        settled = select(verdicts.c.record).where(verdicts.c.session == of_session).order_by(verdicts.c.number)
-        waiting = select(questions.c.id, questions.c.record).where(questions.c.session == of_session)
-        still_open = waiting.order_by(questions.c.number)
+        number = select(sessions.c.number).where(statements.is_closing(ref)).scalar_subquery()
+        waiting = statements.stored_questions().where(questions.c.session == number).order_by(questions.c.number)
 
-        def both(connection: Connection) -> tuple[list[str], list[StoredQuestion]]:
+        def both(connection: Connection) -> list[Judged]:
             # In one transaction: a question settled between two reads would be missing from both.
-            found = [stored_question(*row) for row in connection.execute(still_open)]
-            return list(connection.scalars(settled)), found
+            settled = verdicts_in(connection, statements.of_session(number), self._damage)
+            return [*settled, *(one.draft for one in questions_in(connection, waiting))]
 
-        done, open_ones = await self._read(both)
-        return [*map(JUDGED.load, done), *(one.draft for one in open_ones if one.draft is not None)]
+        return await self._read(both)
 
     async def find_verdicts(self, where: VerdictFilter) -> list[Judged]:
-        return [JUDGED.load(record) for (record,) in await self._rows(found(where))]
+        return await self._read(lambda to: verdicts_in(to, found(where), self._damage))
 
     async def purge(self, before_ns: int, limit: int) -> int:
         """Delete up to `limit` closings older than `before_ns`, oldest first, with all that belongs to them, sent
@@ -295,8 +301,3 @@ class SqliteStore:
 
     async def _count(self, statement: Select[int]) -> int:
         return await self._read(lambda connection: connection.execute(statement).scalar_one())
-
-
-def _question(question_id: str, record: str, asked: int, next_ns: int) -> StoredQuestion:
-    question = stored_question(question_id, record)
-    return replace(question, asked=asked, next_ns=next_ns) if isinstance(question, PendingQuestion) else question

@@ -23,10 +23,10 @@ def settle(
     verdict: _Row,
     now_ns: int,
     exporters: Sequence[str],
-    follow: Callable[[Sequence[str]], Sequence[_Row]],
+    follow: Callable[[Select[Any]], Sequence[_Row]],
 ) -> bool:
     """False, and nothing written, when no question with the verdict's id is open. When it was the session's last,
-    `follow` is given the records of all its verdicts, and what it makes of them is kept too."""
+    `follow` is given how to read all its verdicts (id, record), and what it makes of them is kept too."""
     number = connection.scalar(
         delete(questions).where(questions.c.id == verdict["id"]).returning(questions.c.session),
     )
@@ -35,9 +35,14 @@ def settle(
     _add_verdicts(connection, number, [verdict], now_ns, exporters)
     still_open = select(questions.c.number).where(questions.c.session == number).limit(1)
     if connection.scalar(still_open) is None:
-        records = select(verdicts.c.record).where(verdicts.c.session == number).order_by(verdicts.c.number)
-        _add_verdicts(connection, number, follow(list(connection.scalars(records))), now_ns, exporters)
+        _add_verdicts(connection, number, follow(of_session(number)), now_ns, exporters)
     return True
+
+
+def of_session(number: ColumnElement[int] | int) -> Select[Any]:
+    """id and record of the verdicts of the closing with this number, in their order."""
+    found = select(verdicts.c.id, verdicts.c.record).where(verdicts.c.session == number)
+    return found.order_by(verdicts.c.number)
 
 
 def _add_verdicts(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from collector.store.labels import Labels
 from collector.store.ledger import Ledger
+from collector.store.obstacles import Obstacles, OpenQuestion
 from extractors.trajectory import Trajectory
 from judge.question import Question
 from judge.verdict import Judged, SessionRef
@@ -53,10 +54,10 @@ class PendingQuestion:
 @dataclass(frozen=True, slots=True)
 class UnreadableQuestion:
     """A stored question whose record was damaged, or written in a form of another version. `draft` is its
-    verdict-to-be, None where that cannot be read either."""
+    verdict-to-be; where that cannot be read either, it has only what the row says."""
 
     id: str
-    draft: Judged | None
+    draft: Judged
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +176,10 @@ class Store(Protocol):
         """What was asked of the judge, in the same file: its changes and the store's see each other."""
 
     @property
+    def obstacles(self) -> Obstacles:
+        """What keeps questions waiting, in the same file."""
+
+    @property
     def labels(self) -> Labels:
         """What people said about verdicts, in the same file."""
 
@@ -199,11 +204,11 @@ class Store(Protocol):
         """Replace the pending question with this id by its verdict and queue it for export, in one transaction.
         False when it was settled before."""
 
-    async def postpone_question(self, question_id: str, asked: int, next_ns: int) -> None:
-        """Ask again at `next_ns`."""
+    async def postpone_question(self, question_id: str, asked: int, next_ns: int, trouble: str = "") -> None:
+        """Ask again at `next_ns`. `trouble` is what the last attempt met, for people."""
 
-    async def remove_question(self, question_id: str) -> bool:
-        """Delete a question that can have no verdict. False when it is gone already."""
+    async def open_questions(self, ref: SessionRef) -> list[OpenQuestion]:
+        """Those of one closing, and how they stand."""
 
     async def due_questions(
         self,
@@ -252,12 +257,14 @@ class Store(Protocol):
         """Newest first."""
 
     async def session(self, session_id: str, tenant: str | None = None) -> list[ClosedSession]:
-        """Every closing of the session, newest revision first; several tenants' when `tenant` is None."""
+        """Every closing of the session, newest revision first; several tenants' when `tenant` is None. One that cannot
+        be read any more has no trajectory, and its note says so."""
 
     async def verdicts(self, ref: SessionRef) -> list[Judged]:
-        """All verdicts of one closing, open questions included as `NotJudged("pending")`."""
+        """All verdicts of one closing, open questions included as `NotJudged("pending")`. One that cannot be read any
+        more is `NotJudged`, and has what its row says."""
 
     async def find_verdicts(self, where: VerdictFilter) -> list[Judged]:
-        """Verdicts of all sessions, open questions left out."""
+        """Verdicts of all sessions, open questions left out. One that cannot be read any more is `NotJudged`."""
 
     async def close(self) -> None: ...

@@ -15,9 +15,9 @@ _ID_CHARACTERS = 32
 
 
 def found(where: VerdictFilter) -> Select[Any]:
-    """The records of these verdicts."""
+    """Ids and records of these verdicts."""
     order = (verdicts.c.id,) if where.order == "by_chance" else (sessions.c.closed_ns.desc(), verdicts.c.number.desc())
-    statement = select(verdicts.c.record).join_from(verdicts, sessions).where(*_conditions(where))
+    statement = select(verdicts.c.id, verdicts.c.record).join_from(verdicts, sessions).where(*_conditions(where))
     return statement.order_by(*order).limit(where.limit)
 
 

@@ -12,8 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from collector.concluding import composites_for
+from collector.judge_queue.settling import UNREADABLE
 from collector.judge_queue.terms import Terms
+from collector.store.obstacles import Told
 from judge.budget import HOUR_NS, Budget, Limit
+from judge.composite import USUAL
 from judge.errors import JudgeDeclined, JudgeMisconfigured, JudgeUnavailable
 from judge.prices import NANO
 from judge.question import Answer, Question
@@ -23,7 +27,7 @@ from judge.verdict import NotJudged, Score
 from tests.collector.judge_queue.desk import Desk, ask, price_of, refs
 from tests.fakes.clock import FakeClock
 from tests.fakes.judges import ScriptedJudge, down, no_key, yes
-from tests.fakes.verdicts import NOW_NS
+from tests.fakes.verdicts import NOW_NS, closed, judged
 
 Making = Callable[..., Desk]
 
@@ -246,6 +250,34 @@ async def test_a_refused_key_stops_asking_at_once_and_questions_wait_for_a_perso
     desk.clock.advance(60)
     await desk.rounds()
     assert await desk.store.pending_questions() == 0
+
+
+async def test_what_keeps_questions_waiting_stands_in_the_store_for_whoever_reads_it(desk_of: Making) -> None:
+    desk = desk_of(ScriptedJudge(no_key), concurrency=1)
+    await desk.add(ask("q"))
+    await desk.rounds()
+    assert await desk.store.obstacles.told() == Told(NOW_NS)
+    desk.clock.advance(10)
+    await desk.rounds()
+    told = await desk.store.obstacles.told()
+    assert told
+    (obstacle,) = told.obstacles
+    assert (obstacle.reason, obstacle.detail) == ("judge_not_authorised", "401 invalid key")
+    desk.judge.says = yes
+    desk.clock.advance(60)
+    await desk.rounds()
+    desk.clock.advance(10)
+    await desk.rounds()
+    assert await desk.store.obstacles.told() == Told(desk.clock.now_ns())
+
+
+async def test_what_an_attempt_met_stands_with_its_question(desk_of: Making) -> None:
+    desk = desk_of(ScriptedJudge(down), concurrency=1)
+    await desk.add(ask("q"))
+    await desk.rounds()
+    (question,) = await desk.store.open_questions(closed().ref)
+    assert (question.asked, question.trouble) == (1, "judge_unavailable: 529 overloaded")
+    assert question.next_ns > desk.clock.now_ns()
 
 
 @pytest.mark.parametrize("trouble", [down, no_key])
@@ -639,7 +671,22 @@ async def test_damaged_questions_do_not_fill_the_window_before_those_behind_them
         await desk.rounds()
     assert refs(desk.judge) == ["good"]
     assert await desk.store.pending_questions() == 0
-    assert desk.metric("questions_unreadable_total", outcome="removed") == 50
+    assert desk.metric("questions_unreadable_total") == 50
+
+
+async def test_a_session_whose_last_question_is_damaged_beyond_reading_has_its_composite(
+    desk_of: Making, tmp_path: Path
+) -> None:
+    desk = desk_of()
+    desk.store.conclude_by(composites_for(USUAL, desk.metrics.verdict))
+    await desk.store.finish(closed(), [judged(evaluator="goal_completion")], [ask("q")], ["otlp"])
+    _damage(tmp_path / "verdicts.db", "'{'")
+    await desk.rounds()
+    found = {one.verdict.evaluator: one.verdict.outcome for one in await desk.store.verdicts(closed().ref)}
+    assert found["skill_selection"] == UNREADABLE
+    assert found["composite"] == NotJudged(
+        "question_unreadable", f"selection was not judged: skill_selection: {UNREADABLE.detail}"
+    )
 
 
 async def test_a_damaged_question_of_which_it_is_known_what_it_was_about_is_not_judged(
@@ -654,7 +701,7 @@ async def test_a_damaged_question_of_which_it_is_known_what_it_was_about_is_not_
     assert judged
     assert isinstance(judged.verdict.outcome, NotJudged)
     assert judged.verdict.outcome.reason == "question_unreadable"
-    assert desk.metric("questions_unreadable_total", outcome="not_judged") == 1
+    assert desk.metric("questions_unreadable_total") == 1
     assert (desk.told, await desk.store.outbox_size("otlp")) == (1, 1)
 
 

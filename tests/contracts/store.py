@@ -11,9 +11,12 @@ import pytest
 import pytest_asyncio
 
 from collector.store.finishing import Kept, KeptBefore, TooLate, finishing
+from collector.store.ledger import Batch, BatchItem, Reservation, item_id
+from collector.store.obstacles import Obstacle, OpenQuestion, Told
 from collector.store.store import Closing, DueQuestion, Held, OfModel, SessionFilter, Store, VerdictFilter
 from extractors.anchors import Anchor
 from extractors.trajectory import CallOutcome, ToolCall
+from judge.budget import Amount
 from judge.verdict import NotApplicable, NotJudged, Outcome, Score, SessionRef
 from tests.fakes.verdicts import NOW_NS, answered, closed, judged, pending
 
@@ -175,14 +178,36 @@ class StoreContract:
         assert await store.due_for_batch(NOW_NS + 1, 1, but_not=[old.id]) == [DueQuestion(young.id, NOW_NS + 9)]
         assert await store.due_for_batch(NOW_NS + 1, 3, held=[OfModel(None)]) == []
 
-    async def test_a_question_that_can_have_no_verdict_is_removed(self, store: Store) -> None:
-        await store.finish(closed(), [], [pending(), pending(ref="other", created_ns=NOW_NS + 5)], [])
+    async def test_the_oldest_open_question_is_known(self, store: Store) -> None:
+        older, newer = pending(), pending(ref="other", created_ns=NOW_NS + 5)
+        await store.finish(closed(), [], [older, newer], [])
         assert await store.oldest_question_ns() == NOW_NS
-        assert await store.remove_question(pending().id)
-        assert not await store.remove_question(pending().id)
+        await store.settle(answered(older, YES), [])
         assert await store.oldest_question_ns() == NOW_NS + 5
-        await store.remove_question(pending(ref="other").id)
+        await store.settle(answered(newer, YES), [])
         assert (await store.pending_questions(), await store.oldest_question_ns()) == (0, None)
+
+    async def test_open_questions_of_a_closing_say_how_they_stand(self, store: Store) -> None:
+        fresh, tried = pending(next_ns=NOW_NS), pending(ref="tried", high_risk=True)
+        await store.finish(closed(), [], [fresh, tried], [])
+        await store.finish(closed("s-2"), [], [pending("s-2")], [])
+        await store.postpone_question(tried.id, 2, NOW_NS + 60, "judge_unavailable: 529 \x00overloaded")
+        name = fresh.question.evaluator
+        assert await store.open_questions(closed().ref) == [
+            OpenQuestion(fresh.id, name, None, False, 0, NOW_NS, NOW_NS),
+            OpenQuestion(tried.id, name, None, True, 2, NOW_NS + 60, NOW_NS, "judge_unavailable: 529 overloaded"),
+        ]
+        item = BatchItem(item_id(fresh.id, 0), fresh.id, 0, Reservation(NOW_NS, name, Amount()), "model-a")
+        await store.ledger.add_batch(Batch("batch-1", NOW_NS), [item])
+        assert [one.in_batch for one in await store.open_questions(closed().ref)] == [True, False]
+
+    async def test_what_was_told_last_of_what_keeps_questions_waiting_stands(self, store: Store) -> None:
+        assert await store.obstacles.told() is None
+        everything = Told(NOW_NS, (Obstacle("judge_not_authorised", "401 invalid key", NOW_NS + 5),))
+        some = Told(NOW_NS + 9, (Obstacle("budget_spent", "gone", models=("a", None), spares_high_risk=True),))
+        for told in (everything, some, Told(NOW_NS + 20)):
+            await store.obstacles.tell(told)
+            assert await store.obstacles.told() == told
 
     async def test_old_questions_are_found_whether_due_or_not(self, store: Store) -> None:
         old, older = pending(ref="old", created_ns=NOW_NS - 1), pending(ref="older", created_ns=NOW_NS - 2)

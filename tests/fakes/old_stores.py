@@ -12,6 +12,7 @@ _TABLES = (
     "spending",
     "batch_items",
     "batches",
+    "obstacles",
     "labels",
     "baseline_counts",
     "baseline_sessions",
@@ -32,7 +33,7 @@ def make_of_the_first_version(path: Path) -> None:
     with closing(sqlite3.connect(path)) as connection:
         for table in _TABLES:
             connection.execute(f"DROP TABLE {table}")
-        for column in ("evaluator", "model"):
+        for column in ("evaluator", "model", "trouble"):
             connection.execute(f"ALTER TABLE questions DROP COLUMN {column}")
         for column in _VERDICT_COLUMNS:
             connection.execute(f"ALTER TABLE verdicts DROP COLUMN {column}")

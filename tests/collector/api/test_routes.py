@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -252,3 +253,13 @@ async def test_a_store_that_is_away_is_said(tmp_path: Path) -> None:
         response = await client.get("/api/v1/sessions")
     assert "unable to open" in problems(response, 503)[""]
     assert int(response.headers["retry-after"]) > 0
+
+
+async def test_one_damaged_verdict_costs_no_other_its_place(client: httpx.AsyncClient, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "verdicts.db")) as connection:
+        connection.execute("UPDATE verdicts SET record = '{' WHERE id = ?", (NO.id,))
+        connection.commit()
+    for path in ("verdicts", "sessions/s-1"):
+        found = {one["id"]: one for one in (await client.get(f"/api/v1/{path}")).json()["verdicts"]}
+        assert found[NO.id]["verdict"]["outcome"]["reason"] == "verdict_unreadable"
+        assert found.keys() >= {YES.id, NO.id, WITHOUT.id}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,9 +14,11 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from collector.cli import app
+from collector.clock import SystemClock
 from collector.data_directory import STORE_FILE
 from collector.sampling import Included
 from collector.store.labels import Label
+from collector.store.obstacles import Obstacle, Told
 from collector.store.sqlite import SqliteStore
 from judge.catalog import NAMES
 from judge.verdict import Judged, NotApplicable, NotJudged, Outcome, Score
@@ -88,7 +92,8 @@ def run(directory: Path, *arguments: str) -> Result:
 def document(directory: Path, session: str = "s-1") -> dict[str, Any]:
     shown = run(directory, session, "--json")
     assert shown.exit_code == 0, shown.stderr
-    found: dict[str, Any] = json.loads(shown.stdout)
+    # Logs go to standard error in a real process; here they come first.
+    found: dict[str, Any] = json.loads(shown.stdout.splitlines()[-1])
     return found
 
 
@@ -179,3 +184,44 @@ def test_an_unknown_evaluator_is_an_error(directory: Path) -> None:
 def test_without_suites_it_says_how_to_name_them(directory: Path) -> None:
     shown = CliRunner().invoke(app, ["explain", "s-1", "--data-dir", str(directory)])
     assert "this configuration has no suites" in shown.stdout
+
+
+def _tell(directory: Path, *obstacles: Obstacle) -> None:
+    async def tell() -> None:
+        store = SqliteStore.open(directory / STORE_FILE)
+        await store.obstacles.tell(Told(SystemClock().now_ns(), obstacles))
+        await store.postpone_question(pending().id, 3, 0, "judge_unavailable: 529 overloaded")
+        await store.close()
+
+    asyncio.run(tell())
+
+
+def test_a_question_that_waits_says_what_for_and_what_to_do_about_it(directory: Path) -> None:
+    _tell(directory, Obstacle("judge_not_authorised", "401 invalid key"))
+    (waiting,) = [one for one in document(directory)["evaluators"] if one["standing"] == "waiting"]
+    assert (waiting["reason"], waiting["cause"]) == ("pending", "judge_not_authorised")
+    assert "3 attempts failed, the last met judge_unavailable: 529 overloaded" in waiting["why"]
+    assert "held up by judge_not_authorised: 401 invalid key" in waiting["why"]
+    assert waiting["what_to_do"].startswith("the judge refused the key")
+
+
+def test_a_damaged_verdict_costs_no_other_its_explanation(directory: Path) -> None:
+    with closing(sqlite3.connect(directory / STORE_FILE)) as connection:
+        connection.execute("UPDATE verdicts SET record = '{' WHERE evaluator = 'goal_completion'")
+        connection.commit()
+    found = {one["of"]: one for one in document(directory)["evaluators"]}
+    assert (found["goal_completion"]["standing"], found["goal_completion"]["reason"]) == (
+        "not_judged",
+        "verdict_unreadable",
+    )
+    assert "What is left of it: Complete 1.00" in found["goal_completion"]["why"]
+    assert found["skill_abstention"]["standing"] == "not_applicable"
+
+
+def test_a_damaged_session_is_explained_as_far_as_it_goes(directory: Path) -> None:
+    with closing(sqlite3.connect(directory / STORE_FILE)) as connection:
+        connection.execute("UPDATE sessions SET record = '{'")
+        connection.commit()
+    found = {one["of"]: one for one in document(directory)["evaluators"]}
+    assert found["skill_abstention"]["standing"] == "not_applicable"
+    assert "the stored session cannot be read" in found["tool_selection"]["why"]

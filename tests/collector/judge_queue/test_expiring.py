@@ -14,6 +14,7 @@ from collector.judge_config import JudgeSettings
 from collector.judge_queue.expiring import WithoutJudge
 from collector.metrics import Metrics
 from collector.store.ledger import Batch, BatchItem, Reservation, Vote, item_id
+from collector.store.obstacles import Obstacle, Told
 from collector.store.sqlite import SqliteStore
 from judge.budget import Amount
 from judge.question import Answer
@@ -77,6 +78,11 @@ async def test_without_a_judge_questions_in_a_batch_end_too_and_a_judge_in_time_
     assert await place.store.ledger.batch_items("batch-1") == []
 
 
+async def test_without_a_judge_it_stands_in_the_store_what_questions_wait_for(place: Place) -> None:
+    await place.without.look()
+    assert await place.store.obstacles.told() == Told(NOW_NS, (Obstacle(NO_JUDGE.reason, NO_JUDGE.detail),))
+
+
 async def test_votes_that_were_answered_still_count(place: Place) -> None:
     question = ask("a", votes=3)
     await place.store.finish(closed(), [], [question], [])
@@ -97,7 +103,7 @@ async def test_any_number_of_questions_ends_at_one_look_damaged_ones_too(place: 
     place.clock.advance(HOUR_S + 1)
     await place.without.look()
     assert await place.store.pending_questions() == 0
-    assert place.metric("questions_unreadable_total", outcome="removed") == 115
+    assert place.metric("questions_unreadable_total") == 115
 
 
 async def test_a_store_that_is_away_is_looked_at_again(place: Place, tmp_path: Path) -> None:

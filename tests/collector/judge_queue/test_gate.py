@@ -6,6 +6,7 @@ import pytest
 
 from collector.judge_queue.gate import MESSAGE_BATCHES, Gate, Waiting
 from collector.metrics import Metrics
+from collector.store.obstacles import Obstacle
 from collector.store.store import Held, OfModel
 from judge.breaker import CircuitPolicy
 from judge.budget import Limit, Refusal
@@ -159,3 +160,20 @@ def test_a_batch_that_is_taken_shows_nothing_of_its_models_and_an_answer_in_it_d
 
 def test_without_a_judge_judging_is_not_ready() -> None:
     assert not _ready(Metrics())
+
+
+def test_all_that_keeps_questions_waiting_is_told_with_whom_it_concerns_and_until_when(gate: Gate) -> None:
+    assert gate.obstacles(0) == ()
+    for model in ("dear", "usual", MESSAGE_BATCHES):
+        _ends(gate, model, REFUSED)
+    gate.hold(_refusal("dear"), high_risk=False)
+    no_key = JudgeMisconfigured("judge_not_authorised", "401 invalid key", "account")
+    _ends(gate, "cheap", no_key)
+    until_ns, said = 5 * SECOND, "403 no permission"
+    assert gate.obstacles(SECOND) == (
+        Obstacle("judge_not_authorised", "401 invalid key", until_ns),
+        Obstacle("judge_not_authorised", f"dear: {said}", until_ns, models=("dear",)),
+        Obstacle("judge_not_authorised", f"usual: {said}", until_ns, models=("usual", None)),
+        Obstacle("judge_not_authorised", f"{MESSAGE_BATCHES}: {said}", until_ns, spares_high_risk=True),
+        Obstacle("budget_spent", "nothing is left", 100 * SECOND, evaluator="dear", spares_high_risk=True),
+    )

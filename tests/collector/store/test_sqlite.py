@@ -18,12 +18,14 @@ import pytest
 import pytest_asyncio
 from sqlalchemy import event
 
+from collector.concluding import composites_for
 from collector.errors import StoreOutdated, StoreUnavailable
 from collector.store.baselines import Baseline, KeptSession
 from collector.store.schema import SCHEMA_VERSION
 from collector.store.sqlite import SqliteStore
-from collector.store.store import Held, OfModel, SessionFilter, Store, UnreadableQuestion
-from judge.verdict import Judged, Score
+from collector.store.store import Held, OfModel, SessionFilter, Store, UnreadableQuestion, VerdictFilter
+from judge.composite import USUAL
+from judge.verdict import Judged, NotJudged, Outcome, Score, Subject, Verdict
 from tests.contracts.labels import LabelContract
 from tests.contracts.store import Opener, StoreContract
 from tests.fakes.old_stores import make_of_the_first_version
@@ -135,7 +137,9 @@ async def test_versions_and_counts_of_baselines_are_filled_in_for_an_older_file(
     assert len(before["v1"]) == 2
     await store.close()
     with closing(sqlite3.connect(path)) as connection:
+        connection.execute("ALTER TABLE questions DROP COLUMN trouble")
         connection.execute("ALTER TABLE sessions DROP COLUMN version")
+        connection.execute("DROP TABLE obstacles")
         connection.execute("DROP TABLE baseline_counts")
         connection.execute("CREATE TABLE baseline_counts (number INTEGER, baseline INTEGER, evaluator TEXT)")
         connection.execute("UPDATE baseline_sessions SET verdicts = '[{' WHERE baseline = 2")
@@ -359,6 +363,20 @@ async def test_a_damaged_record_is_passed_over_and_leaves_the_outbox(tmp_path: P
     await store.close()
 
 
+LEFT = Judged(
+    pending().id,
+    closed().ref,
+    Verdict("skill_selection", "unknown", Subject("session", "session"), NotJudged("pending", "waiting for a judge")),
+    "strands",
+    "idle",
+    0.5,
+    NOW_NS,
+    service="shop",
+    agent="clerk",
+)
+"""What the row of a question says of it and its session."""
+
+
 @pytest.mark.parametrize(
     ("damage", "draft"),
     [
@@ -379,11 +397,11 @@ async def test_a_damaged_question_is_told_with_what_is_left_of_it(
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(f"UPDATE questions SET record = {damage}")
         connection.commit()
-    left = [UnreadableQuestion(question.id, draft)]
+    left = [UnreadableQuestion(question.id, draft or LEFT)]
     assert await store.due_questions(NOW_NS, 10) == left
     assert await store.old_questions(NOW_NS + 1, 10) == left
     assert await store.questions_by_id([question.id]) == left
-    assert await store.verdicts(closed().ref) == [judged(), *([draft] if draft else [])]
+    assert await store.verdicts(closed().ref) == [judged(), draft or LEFT]
 
 
 async def test_a_damaged_question_does_not_keep_an_older_file_from_being_brought_up_to_date(
@@ -393,7 +411,9 @@ async def test_a_damaged_question_does_not_keep_an_older_file_from_being_brought
     await store.close()
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("ALTER TABLE questions DROP COLUMN model")
+        connection.execute("ALTER TABLE questions DROP COLUMN trouble")
         connection.execute("ALTER TABLE sessions DROP COLUMN version")
+        connection.execute("DROP TABLE obstacles")
         connection.execute("UPDATE questions SET record = '{' WHERE id = ?", (pending().id,))
         connection.execute("UPDATE schema_version SET version = 4")
         connection.commit()
@@ -402,11 +422,66 @@ async def test_a_damaged_question_does_not_keep_an_older_file_from_being_brought
     await again.close()
 
 
-async def test_a_damaged_verdict_does_not_keep_its_session_from_being_settled(tmp_path: Path) -> None:
-    store = SqliteStore.open(tmp_path / "verdicts.sqlite3")
-    await store.finish(closed(), [judged()], [pending()], [])
-    with sqlite3.connect(tmp_path / "verdicts.sqlite3") as connection:
-        connection.execute("UPDATE verdicts SET record = '{'")
-    assert await store.settle(answered(pending(), Score(1.0, "Yes", "It fits.")), [])
-    assert await store.pending_questions() == 0
+def _damage(path: Path, table: str, where: str = "1") -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"UPDATE {table} SET record = '{{' WHERE {where}")
+        connection.commit()
+
+
+async def test_a_damaged_verdict_reads_as_not_judged_beside_the_others_and_is_counted(path: Path) -> None:
+    damage: list[str] = []
+    store = SqliteStore.open(path, damage=damage.append)
+    good, bad = judged(), judged(evaluator="budgets", outcome=Score(0.25, "over", "14 calls"))
+    await store.finish(closed(), [good, bad], [], ["otlp"])
+    _damage(path, "verdicts", "evaluator = 'budgets'")
+    found, left = await store.verdicts(closed().ref)
+    assert found == good
+    assert (left.id, left.verdict.evaluator, left.agent_version) == (bad.id, "budgets", "7")
+    assert isinstance(left.verdict.outcome, NotJudged)
+    assert left.verdict.outcome.reason == "verdict_unreadable"
+    assert left.verdict.outcome.detail.endswith("What is left of it: over 0.25")
+    assert await store.find_verdicts(VerdictFilter(evaluator="budgets")) == [left]
+    assert damage == ["verdict", "verdict"]
     await store.close()
+
+
+async def test_a_damaged_session_is_listed_without_its_trajectory_and_is_counted(path: Path) -> None:
+    damage: list[str] = []
+    store = SqliteStore.open(path, damage=damage.append)
+    await store.finish(closed(), [judged()], [], [])
+    await store.finish(closed(revision=2, closed_ns=NOW_NS + 5), [], [], [])
+    _damage(path, "sessions", "revision = 1")
+    second, first = await store.session("s-1")
+    assert second == closed(revision=2, closed_ns=NOW_NS + 5)
+    assert first == replace(
+        closed(),
+        trajectory=None,
+        note="the stored session cannot be read: it was damaged, or written by another version of SpanJudge",
+    )
+    assert await store.verdicts(first.ref) == [judged()]
+    assert damage == ["session"]
+    await store.close()
+
+
+async def _concluded(path: Path, damaged: str, *verdicts: Judged) -> Outcome:
+    """The composite of a session in which the verdict of this evaluator was damaged before its last question ended."""
+    store = SqliteStore.open(path, concluding=composites_for(USUAL, lambda _: None))
+    await store.finish(closed(), verdicts, [pending()], [])
+    _damage(path, "verdicts", f"evaluator = '{damaged}'")
+    assert await store.settle(answered(pending(), Score(1.0, "Yes", "It fits.")), [])
+    (whole,) = [one for one in await store.verdicts(closed().ref) if one.verdict.evaluator == "composite"]
+    await store.close()
+    return whole.verdict.outcome
+
+
+async def test_a_damaged_verdict_that_the_composite_is_not_made_of_does_not_keep_it_away(path: Path) -> None:
+    outcome = await _concluded(path, "budgets", judged(evaluator="budgets"))
+    assert isinstance(outcome, Score)
+
+
+@pytest.mark.parametrize("name", ["goal_completion", "required_steps"])
+async def test_a_composite_that_a_damaged_verdict_belongs_to_is_not_judged(path: Path, name: str) -> None:
+    outcome = await _concluded(path, name, judged(evaluator=name))
+    assert isinstance(outcome, NotJudged)
+    assert outcome.reason == "verdict_unreadable"
+    assert name in outcome.detail

@@ -1,0 +1,60 @@
+"""What keeps questions waiting, in SQL that SQLite and PostgreSQL share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any, Protocol, TypeVar
+
+from sqlalchemy import Connection, delete, insert, select
+
+from collector.store.judge_tables import batch_items, obstacles
+from collector.store.obstacles import OpenQuestion, Told
+from collector.store.records import RecordFormat, readable
+from collector.store.schema import questions, sessions
+from collector.store.statements import is_closing
+from judge.verdict import SessionRef
+
+_Result = TypeVar("_Result")
+_TOLD = RecordFormat(Told)
+
+
+class _Transact(Protocol):
+    def __call__(self, apply: Callable[[Connection], _Result], /) -> Coroutine[Any, Any, _Result]: ...
+
+
+class SqlObstacles:
+    """A `collector.store.obstacles.Obstacles`. `read` and `write` run a function in one transaction of the store."""
+
+    def __init__(self, read: _Transact, write: _Transact) -> None:
+        self._read = read
+        self._write = write
+
+    async def tell(self, told: Told) -> None:
+        record = _TOLD.dump(told)
+
+        def replace(to: Connection) -> None:
+            to.execute(delete(obstacles))
+            to.execute(insert(obstacles).values(record=record))
+
+        await self._write(replace)
+
+    async def told(self) -> Told | None:
+        record = await self._read(lambda to: to.scalar(select(obstacles.c.record)))
+        return None if record is None else readable(_TOLD, record)
+
+
+def open_questions(connection: Connection, ref: SessionRef) -> list[OpenQuestion]:
+    """Those of one closing."""
+    sent = select(batch_items.c.id).where(batch_items.c.question == questions.c.number).exists()
+    columns = (
+        questions.c.id,
+        questions.c.evaluator,
+        questions.c.model,
+        questions.c.high_risk,
+        questions.c.asked,
+        questions.c.next_ns,
+        questions.c.created_ns,
+        questions.c.trouble,
+    )
+    statement = select(*columns, sent).join_from(questions, sessions).where(is_closing(ref))
+    return [OpenQuestion(*row) for row in connection.execute(statement.order_by(questions.c.number))]
