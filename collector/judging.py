@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import structlog
@@ -45,9 +45,14 @@ class _Waiting:
     alone: bool = False
 
 
+async def _tell_nobody(_claims: Sequence[Claim]) -> None:
+    """Where the store is all that has to know."""
+
+
 class Judging:
     """`run` as many workers as groups are to be out at once. `max_waiting` is how many closings may wait before no
-    more sessions are closed; `retry_s` is how long to wait for a store that is away."""
+    more sessions are closed; `retry_s` is how long to wait for a store that is away. `on_kept` is awaited for closings
+    whose verdicts are in the store, before they are marked as done; what it raises ends the worker."""
 
     def __init__(
         self,
@@ -61,6 +66,7 @@ class Judging:
         workers: int,
         max_waiting: int,
         on_finished: Callable[[], None],
+        on_kept: Callable[[Sequence[Claim]], Awaitable[None]] = _tell_nobody,
         retry_s: float = 5.0,
     ) -> None:
         self._book = book
@@ -72,6 +78,7 @@ class Judging:
         self.workers = workers
         self._max_waiting = max_waiting
         self._on_finished = on_finished
+        self._on_kept = on_kept
         self._retry_s = retry_s
         self._queue: deque[_Waiting] = deque()
         self._later: dict[Digest, deque[Claim]] = {}
@@ -113,6 +120,18 @@ class Judging:
         """How long the oldest has been here; 0 when none is."""
         since_ns = next(iter(self._since_ns.values()), None)
         return 0.0 if since_ns is None else (self._clock.steady_ns() - since_ns) / 1e9
+
+    def let_go(self) -> None:
+        """Hand out nothing of what waits: somebody else has it now. What is out already is finished."""
+        waiting = {one.task.claim.digest for one in self._queue}
+        gone = [one.task.claim for one in self._queue]
+        gone += [claim for later in self._later.values() for claim in later]
+        for claim in gone:
+            del self._since_ns[_key(claim)]
+        self._queue.clear()
+        self._later = {digest: deque() for digest in self._later if digest not in waiting}
+        if not self._since_ns:
+            self._done.set()
 
     async def drained(self) -> None:
         """Wait until nothing is waiting."""
@@ -195,6 +214,7 @@ class Judging:
 
     async def _mark_done(self, claims: Sequence[Claim]) -> None:
         """In the journal; a closing that is not marked there is read again, and found finished in the store."""
+        await self._on_kept(claims)
         try:
             if self._journal.failure is None:
                 now_ms = self._clock.steady_ns() // _MS

@@ -15,9 +15,8 @@ from collector.evaluation.processes import GROUPS_IN_HAND, Processes
 from collector.evaluation.task import Report, Task
 from collector.evaluation.wire import Setup
 from collector.in_force import InForce
-from collector.journal.journal import Journal
 from collector.metrics import Metrics
-from collector.reading import Reader
+from collector.reading import Chains, Reader
 from collector.store.store import Store
 from judge.verdict import NotJudged
 
@@ -58,7 +57,7 @@ class Here:
         self,
         now: InForce,
         store: Store,
-        journal: Journal,
+        journal: Chains,
         clock: Clock,
         *,
         exporters: Sequence[str],

@@ -7,6 +7,7 @@ from typing import get_args
 
 from collector.judge_metrics import Declare, DeclareGauge
 from collector.kafka.dead_letters import Cause
+from collector.kafka.worker_metrics import WorkerMetrics
 
 
 class KafkaMetrics:
@@ -14,6 +15,7 @@ class KafkaMetrics:
 
     def __init__(self, counter: Declare, gauge: DeclareGauge, bound: Callable[[str, str], str]) -> None:
         self._bound = bound
+        self.worker = WorkerMetrics(counter, gauge)
         self._messages = counter("kafka_messages_sent_total", "Messages that Kafka has taken from us", "topic")
         self._bytes = counter("kafka_sent_bytes_total", "Their values, before compression", "topic")
         self._failures = counter(

@@ -58,6 +58,11 @@ class SessionBook:
 
     # -- rows ---------------------------------------------------------------------------------------------------
 
+    @property
+    def next_row(self) -> int:
+        """The number that the next row will have."""
+        return self._next_row
+
     def take_rows(self) -> tuple[list[Row], int]:
         """The rows made since the last call, in order, and their bytes. They must all go into one journal batch."""
         rows, size = self._rows, self._row_bytes

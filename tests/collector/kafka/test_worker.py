@@ -1,0 +1,256 @@
+"""Every session is judged once in each revision, whoever reads its partition, and whenever that changes."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from collector.kafka.session_topic import session_headers
+from collector.kafka.worker import Bounds
+from tests.collector.kafka.working import working, world
+from tests.eventually import eventually
+from tests.kafka.broker import Broker
+from tests.kafka.desk import Desk
+
+pytestmark = pytest.mark.integration("kafka")
+
+
+async def test_a_session_is_judged_once_and_told_of_and_the_watermark_moves(kafka: Desk, tmp_path: Path) -> None:
+    async with world(kafka, tmp_path) as there, working(there) as half:
+        last = [await there.send("s") for _ in range(3)][-1]
+        await half.silence()
+        await half.judged("s")
+        before, after = (await there.records())["s"]
+        assert (before["revision"], before["judged"], before["verdicts"]) == (1, False, [])
+        assert (after["revision"], after["judged"], after["close_reason"]) == (1, True, "idle")
+        assert after["last_offset"] == last
+        assert {verdict["id"] for verdict in after["verdicts"]} == {
+            one.id for one in await there.store.verdicts((await there.store.session("s"))[0].ref)
+        }
+        assert await there.revisions() == {"s": [1]}
+        await half.silence(601)  # the late window is over, and nobody needs what was read
+
+        async def moved() -> bool:
+            return (await there.committed()).get(0) == last + 1
+
+        await eventually(moved, "the watermark is behind the last message")
+
+
+async def test_late_telemetry_within_the_window_is_the_next_revision_and_reads_all(kafka: Desk, tmp_path: Path) -> None:
+    async with world(kafka, tmp_path) as there, working(there) as half:
+        await there.send("s", 2)
+        await half.silence()
+        await half.judged("s")
+        await there.send("s", 3)
+        await half.silence()
+
+        async def twice() -> bool:
+            return (await there.revisions()).get("s") == [1, 2]
+
+        await eventually(twice, "a second revision")
+        assert [one.spans for one in await there.store.session("s")] == [5, 2]
+
+
+async def test_telemetry_after_the_window_is_kept_and_not_judged(kafka: Desk, tmp_path: Path) -> None:
+    async with world(kafka, tmp_path) as there, working(there) as half:
+        await there.send("s")
+        await half.silence()
+        await half.judged("s")
+        judged = (await there.records())["s"][-1]["verdicts"]
+        await half.silence(700)
+
+        async def forgotten() -> bool:
+            return (await there.committed()).get(0) == 1
+
+        await eventually(forgotten, "the session is over")
+        await there.send("s")
+        await half.silence()
+
+        async def kept() -> bool:
+            return (await there.revisions()).get("s") == [1, 2]
+
+        await eventually(kept, "the late telemetry")
+        assert [one.judged for one in await there.store.session("s")] == [False, True]
+        await half.judged("s")
+        told = (await there.records())["s"][-1]["verdicts"]
+        assert [each["id"] for each in told] == [each["id"] for each in judged]
+
+
+async def test_a_worker_that_takes_over_goes_on_where_the_other_was_killed(kafka: Desk, tmp_path: Path) -> None:
+    """Of sessions in every state: open, closed and not judged, judged, judged and open again."""
+    async with world(kafka, tmp_path, partitions=2) as there:
+        async with working(there, "first") as first:
+            for session in ("judged", "again"):
+                await there.send(session)
+            await first.silence()
+            await first.judged("judged", "again")
+            await there.send("again")
+            await there.send("closing")
+            await first.has_read()
+            first.gate.open.clear()
+            there.clock.advance(61)
+
+            async def closing() -> bool:
+                return {"again", "closing"} <= (await there.records()).keys() and len(first.gate.tasks) == 4
+
+            await eventually(closing, "closed, and not judged")
+            await there.send("open")
+            await first.has_read()
+            decided = (await there.records())["closing"][-1]["closings"]
+            await first.abandon()
+        async with working(there, "second") as second:
+            await second.has_read()
+            assert second.open_sessions() == 1
+            await second.silence()
+            await second.judged("judged", "again", "closing", "open")
+            assert await there.revisions() == {"judged": [1], "again": [1, 2], "closing": [1], "open": [1]}
+            records = await there.records()
+            judged = records["closing"][-1]["closings"]
+            assert [{**each, "judged": False} for each in judged] == decided  # at the same place, at the same time
+            assert records["judged"] == (await there.records())["judged"]
+            assert len(records["judged"]) == 2  # before and after; the second worker had nothing to say of it
+
+
+async def test_what_the_first_worker_had_kept_and_not_told_is_told_by_the_next(kafka: Desk, tmp_path: Path) -> None:
+    async with world(kafka, tmp_path) as there:
+        async with working(there, "first") as first:
+            await there.send("s")
+            first.gate.open.clear()
+            await first.silence()
+
+            async def handed_out() -> bool:
+                return bool(first.gate.tasks)
+
+            await eventually(handed_out, "the closing is handed out")
+            (task,) = first.gate.tasks
+            report = await first.gate.evaluating.evaluate([task])  # kept, and then the process ends
+            assert report.statuses == ("kept",)
+            await first.abandon()
+        async with working(there, "second") as second:
+            await second.judged("s")
+            assert await there.revisions() == {"s": [1]}
+            stored = await there.store.verdicts((await there.store.session("s"))[0].ref)
+            told = (await there.records())["s"][-1]["verdicts"]
+            assert {each["id"] for each in told} == {one.id for one in stored}
+
+
+async def test_a_worker_that_was_cut_off_closes_nothing_once_another_has_its_share(kafka: Desk, tmp_path: Path) -> None:
+    async with world(kafka, tmp_path) as there, working(there, "first") as first:
+        await there.send("s")
+        await first.has_read()
+        share = first.worker.shares[0]
+        share.held = False  # it hangs
+        await there.begin_partition(0)  # another one begins to write
+        share.held = True
+        there.clock.advance(61)
+
+        async def begun_anew() -> bool:
+            return first.value("kafka_shares_lost_total") == 1
+
+        await eventually(begun_anew, "it was refused")
+        assert first.gate.tasks == []
+        await first.silence()
+        await first.judged("s")
+        assert await there.revisions() == {"s": [1]}
+
+
+async def test_partitions_move_to_a_worker_that_joins_and_back_when_it_leaves(kafka: Desk, tmp_path: Path) -> None:
+    sessions = [f"s{number}" for number in range(12)]
+    async with world(kafka, tmp_path, partitions=4) as there, working(there, "first") as first:
+        for session in sessions[:6]:
+            await there.send(session)
+        await first.has_read()
+        async with working(there, "second") as second:
+
+            async def shared() -> bool:
+                return len(first.worker.shares) == len(second.worker.shares) == 2
+
+            await eventually(shared, "each has two")
+            assert first.value("kafka_takeovers_total", how="resumed") >= 2
+            for session in sessions[6:]:
+                await there.send(session)
+
+            async def read() -> bool:
+                return first.open_sessions() + second.open_sessions() == len(sessions)
+
+            await eventually(read, "all sessions are open")
+        await first.silence()
+        await first.judged(*sessions)
+        assert await there.revisions() == {session: [1] for session in sessions}
+
+
+async def test_a_message_that_nobody_can_read_is_a_dead_letter_and_holds_up_nothing(
+    kafka: Desk, tmp_path: Path
+) -> None:
+    async with world(kafka, tmp_path) as there, working(there) as half:
+        topic = there.topics.sessions
+        headers = session_headers("traces", "")
+        await kafka.send(topic, b"\0s", b"no otlp", headers)
+        await kafka.send(topic, b"\0s", b"", [("spanjudge.version", b"99")])
+        await kafka.send(topic, b"no key of ours", b"", headers)
+        await there.send("s")
+        await half.silence()
+        await half.judged("s")
+        letters = await kafka.read(there.topics.dead_letters)
+        assert [letter.headers["spanjudge.cause"] for letter in letters] == [
+            b"malformed",
+            b"unknown_version",
+            b"malformed",
+        ]
+        assert [letter.headers["spanjudge.offset"] for letter in letters] == [b"0", b"1", b"2"]
+        assert half.value("kafka_dead_letters_total", cause="malformed") == 2
+
+
+async def test_reading_pauses_while_too_many_closings_wait_and_goes_on_after(kafka: Desk, tmp_path: Path) -> None:
+    async with world(kafka, tmp_path) as there, working(there, max_waiting=2) as half:
+        for session in ("a", "b"):
+            await there.send(session)
+        half.gate.open.clear()
+        await half.silence()
+
+        async def paused() -> bool:
+            return half.value("kafka_partitions", state="paused") == 1
+
+        await eventually(paused, "the partition is paused")
+        await there.send("c")
+
+        async def waiting() -> bool:
+            return half.value("kafka_work_waiting_messages") >= 2
+
+        await eventually(waiting, "work that waits is told")
+        assert half.open_sessions() == 0
+        half.gate.open.set()
+        await half.silence()
+        await half.judged("a", "b", "c")
+        assert half.value("kafka_shares_lost_total") == 0
+
+
+async def test_a_full_disk_pauses_reading_and_closing_goes_on(kafka: Desk, tmp_path: Path) -> None:
+    async with world(kafka, tmp_path) as there, working(there, bounds=Bounds(journal_bytes=0)) as half:
+
+        async def full() -> bool:
+            return "have grown" in (half.worker.problem() or "")
+
+        await there.send("s")
+        await eventually(full, "there is no room")
+
+        async def closed() -> bool:
+            there.clock.advance(61)
+            return "s" in await there.revisions()
+
+        await eventually(closed, "what was read before is closed")
+
+
+async def test_a_broker_that_restarts_costs_time_and_nothing_else(own_kafka: Broker, tmp_path: Path) -> None:
+    async with world(Desk(own_kafka.bootstrap), tmp_path) as there, working(there) as half:
+        await there.send("before")
+        await half.has_read()
+        await asyncio.to_thread(own_kafka.kill)
+        there.clock.advance(61)  # to close, a record has to be written
+        await asyncio.to_thread(own_kafka.start)
+        await there.send("after")
+        await half.silence()
+        await half.judged("before", "after")
+        assert await there.revisions() == {"before": [1], "after": [1]}
