@@ -42,7 +42,8 @@ class Standing(StrEnum):
 @dataclass(frozen=True, slots=True)
 class CaseResult:
     """One case in one session. `total` and `adherence` are 0..1, None where there is none; `reasons` say why it did
-    not pass."""
+    not pass. `adherence_unknown` says why adherence was to be judged and was not, "" where it was, or does not
+    apply."""
 
     case: str
     session: SessionRef
@@ -51,6 +52,7 @@ class CaseResult:
     total: float | None
     adherence: float | None
     reasons: tuple[str, ...]
+    adherence_unknown: str = ""
 
 
 def case_results(
@@ -87,8 +89,19 @@ def _result(session: JudgedSession, case: str, high_risk: frozenset[str], rules:
                 unknown.insert(0, reason)
     standing = Standing.FAILED if wrong else Standing.NOT_JUDGED if unknown else Standing.PASSED
     risky = case in high_risk or any(verdict.high_risk for verdict in own)
-    adherence = getattr(part(verdicts, case, ADHERENCE), "value", None)
-    return CaseResult(case, session.ref, standing, risky, total, adherence, tuple(wrong or unknown))
+    adherence, missing = _adherence(verdicts, case)
+    return CaseResult(case, session.ref, standing, risky, total, adherence, tuple(wrong or unknown), missing)
+
+
+def _adherence(verdicts: Sequence[Verdict], case: str) -> tuple[float | None, str]:
+    """The value, None without one, and why it was not judged, "" unless it was to be."""
+    match part(verdicts, case, ADHERENCE):
+        case None:
+            return None, ""
+        case NotJudged(_, detail):
+            return None, detail
+        case found:
+            return found.value, ""
 
 
 def _wrong(verdicts: Iterable[Verdict]) -> Iterator[str]:

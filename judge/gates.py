@@ -106,14 +106,24 @@ def forbidden_gate(sessions: Iterable[JudgedSession]) -> Gate:
 
 
 def adherence_gate(results: Sequence[CaseResult], rules: GateRules = USUAL) -> Gate:
-    """The mean adherence reaches the threshold, whatever the other parts make of the totals."""
+    """The mean adherence reaches the threshold, whatever the other parts make of the totals. Results whose adherence
+    was to be judged and was not do not count, and are told."""
     values = [one.adherence for one in results if one.adherence is not None]
+    unknown = [
+        f"{one.case} in {one.session.session_id}: not judged: {one.adherence_unknown}"
+        for one in results
+        if one.adherence_unknown
+    ]
     if not values:
-        return Gate("adherence", Status.NOT_APPLICABLE, "no steps or instructions were judged")
+        if not unknown:
+            return Gate("adherence", Status.NOT_APPLICABLE, "no steps or instructions to follow in any result")
+        text = f"judged in none of {plural(len(unknown), 'result')}"
+        return Gate("adherence", Status.UNDECIDED, text, tuple(unknown))
     mean = sum(values) / len(values)
     text = f"mean {mean:.2f} of {len(values)}; {rules.min_adherence:.2f} must be reached"
+    text += f"; {len(unknown)} not judged" if unknown else ""
     low = [f"{one.case} in {one.session.session_id}: {one.adherence:.2f}" for one in results if _below(one, rules)]
-    return Gate("adherence", _passed(mean >= rules.min_adherence - 1e-9), text, tuple(low))
+    return Gate("adherence", _passed(mean >= rules.min_adherence - 1e-9), text, (*low, *unknown))
 
 
 def _below(result: CaseResult, rules: GateRules) -> bool:

@@ -43,6 +43,15 @@ def test_a_case_passes_when_its_composite_does() -> None:
     assert (found.standing, found.total, found.adherence, found.reasons) == (Standing.PASSED, 1, 1, ())
 
 
+def test_adherence_that_was_not_judged_is_told_apart_from_adherence_that_does_not_apply() -> None:
+    unanswered = verdict("skill_instruction_following", NotJudged("judge_refused", "no answer"), case=None)
+    found = result(verdict("skill_expected", score(1)), unanswered)
+    assert (found.adherence, found.adherence_unknown) == (None, "skill_instruction_following: no answer")
+    for_the_case = result(verdict("required_steps", score(0.5)), unanswered)
+    assert (for_the_case.adherence, for_the_case.adherence_unknown) == (0.5, "")
+    assert result(verdict("skill_expected", score(1))).adherence_unknown == ""
+
+
 def test_a_case_fails_by_what_the_composite_does_not_know() -> None:
     for broken in (
         verdict("forbidden_events", score(0, "violated")),

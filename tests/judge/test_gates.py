@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from judge.case_results import CaseResult, Standing
 from judge.gates import (
     GateRules,
@@ -74,6 +76,20 @@ def test_adherence_has_its_own_threshold() -> None:
     assert adherence_gate(results).status is Status.PASSED
     assert adherence_gate(results, GateRules(min_adherence=0.9)).status is Status.FAILED
     assert adherence_gate([PASSED]).status is Status.NOT_APPLICABLE
+
+
+def test_results_whose_adherence_was_not_judged_are_told_and_do_not_count() -> None:
+    unknown = replace(PASSED, adherence_unknown="skill_instruction_following: no answer")
+    found = adherence_gate([result(Standing.PASSED, adherence=0.9), PASSED, unknown])
+    assert found.status is Status.PASSED
+    assert found.explanation == "mean 0.90 of 1; 0.85 must be reached; 1 not judged"
+    assert found.details == ("desk/refund in s-1: not judged: skill_instruction_following: no answer",)
+
+
+def test_adherence_that_was_judged_nowhere_is_undecided() -> None:
+    unknown = replace(PASSED, adherence_unknown="skill_instruction_following: no answer")
+    found = adherence_gate([PASSED, unknown])
+    assert (found.status, found.explanation) == (Status.UNDECIDED, "judged in none of 1 result")
 
 
 def test_a_fall_beyond_chance_fails_and_names_test_and_level() -> None:
