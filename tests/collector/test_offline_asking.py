@@ -12,7 +12,7 @@ from collector.judge_config import CircuitSettings, JudgeSettings
 from collector.offline import Examined
 from collector.offline_asking import _ended, ask, patience_of
 from judge.verdict import NotJudged, Score
-from tests.fakes.anthropic_stub import API_KEY, AnthropicStub, hangs, says
+from tests.fakes.anthropic_stub import API_KEY, AnthropicStub, Behaviour, fails, hangs, says
 from tests.fakes.clock import FakeClock
 from tests.fakes.verdicts import NOW_NS, closed, pending
 
@@ -28,6 +28,22 @@ async def test_what_has_no_answer_when_patience_ends_says_so() -> None:
         (found,) = await asked(stub, patience_s=0.3)
     (verdict,) = found.verdicts
     assert verdict.verdict.outcome == NotJudged("judge_unavailable", "no answer for 0.3 s")
+
+
+@pytest.mark.parametrize(
+    ("trouble", "reason"),
+    [
+        (fails(404, "not_found_error", "no such model"), "judge_request_rejected"),
+        (fails(401, "authentication_error"), "judge_not_authorised"),
+    ],
+)
+async def test_what_nobody_will_answer_is_not_waited_for(trouble: Behaviour, reason: str) -> None:
+    with AnthropicStub(trouble) as stub:
+        async with asyncio.timeout(60):
+            (found,) = await asked(stub, patience_s=3_600)
+    outcome = found.verdicts[0].verdict.outcome
+    assert isinstance(outcome, NotJudged)
+    assert outcome.reason == reason
 
 
 async def test_answers_are_told_as_they_come() -> None:
