@@ -65,5 +65,5 @@ def test_what_no_router_has_written_is_told() -> None:
     with pytest.raises(ValueError, match="neither of traces nor of logs"):
         read_message(key, [*headers[1:]])
     for broken in (b"", b"no tenant", b"tenant\0", b"\xff\0s"):
-        with pytest.raises(ValueError, match="NUL and a name|decode"):
+        with pytest.raises(ValueError, match=r"NUL and a name|decode"):
             owner_of(broken)
