@@ -7,6 +7,7 @@ from typing import get_args
 
 from collector.judge_metrics import Declare, DeclareGauge
 from collector.kafka.dead_letters import Cause
+from collector.kafka.router_metrics import RouterMetrics
 from collector.kafka.worker_metrics import WorkerMetrics
 
 
@@ -29,6 +30,7 @@ class KafkaMetrics:
             "kafka_topic_problems", "What is wrong with the topics or with reaching Kafka; the log and /readyz say what"
         )
         self._restarts = counter("kafka_producer_restarts_total", "Producers replaced because they had failed for good")
+        self.router = RouterMetrics(counter, gauge)
         for cause in get_args(Cause):
             self._dead.labels(cause)
 

@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Field, SecretStr, ValidationInfo, field_va
 
 from collector.config_section import Seconds, Section
 from collector.kafka.extra_settings import Client, Setting, extra_fault
+from collector.kafka.router_settings import KafkaRouterSettings
 
 Security = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
@@ -123,6 +124,7 @@ class KafkaSettings(Section):
     )
     topics: KafkaTopics = KafkaTopics()
     create: KafkaCreate = KafkaCreate()
+    router: KafkaRouterSettings = KafkaRouterSettings()
     encoding: Encoding = Field(
         "otlp_proto", description="what a Collector writes into the topics of spans and logs; receivers mark theirs"
     )
