@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import subprocess
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 from collector.store.sqlite import SqliteStore
 from collector.store.store import SessionFilter, SessionSummary
 from tests.end_to_end.agents import chat_span, request, tool_span
-from tests.end_to_end.server import Server, wait_for
+from tests.end_to_end.server import SPANJUDGE, Server, wait_for
 from tests.fakes.anthropic_stub import API_KEY, AnthropicStub, Reply, Request, fails, hangs, says
 
 SESSIONS = 12
@@ -111,3 +114,25 @@ def test_a_refused_key_is_told_and_questions_are_asked_when_it_is_mended(tmp_pat
         wait_for(_all_settled(server), "all settled", within_s=60)
         assert server.metric("judge_circuit_open") == 0
         assert server.metric("not_judged_total", reason="judge_not_authorised") == 0
+
+
+@pytest.mark.parametrize(("status", "kind"), [(401, "authentication_error"), (403, "permission_error")])
+def test_a_refused_key_or_model_is_seen_in_readiness_of_judging_and_by_explain(
+    tmp_path: Path, status: int, kind: str
+) -> None:
+    with AnthropicStub(fails(status, kind)) as stub, _server(tmp_path, stub) as server:
+        _send(server, 1)
+        wait_for(lambda: server.metric("judge_ready") == 0, "judging is not ready")
+        assert server.readyz() == 200, "telemetry is still taken"
+        command = [str(SPANJUDGE), "explain", "chat-1", "-c", str(server.directory / "spanjudge.yaml"), "--json"]
+
+        def cause() -> dict[str, Any] | None:
+            told = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+            return next((one for one in told["evaluators"] if one["cause"] == "judge_not_authorised"), None)
+
+        found = wait_for(cause, "the server said what questions wait for", within_s=60)
+        assert found is not None
+        assert (found["standing"], found["reason"]) == ("waiting", "pending")
+        assert f"{status} {kind}" in found["why"]
+        stub.default = says()
+        wait_for(lambda: server.metric("judge_ready") == 1, "judging is ready again", within_s=60)
