@@ -25,6 +25,8 @@ class Chained(Protocol):
 
     def chain(self, last_row: int) -> list[tuple[RowKey, bytes]]: ...
 
+    def clear_readers(self) -> None: ...
+
 
 def first_row(place: int) -> int:
     """The number of the first row in a place; places count from 1."""
@@ -68,6 +70,11 @@ class OpenPlaces:
         if journal is None:
             raise StoreUnavailable("the partition was given up")
         return journal.chain(last_row)
+
+    def clear_readers(self) -> None:
+        """As `Journal.clear_readers`, of all."""
+        for journal in list(self._journals.values()):
+            journal.clear_readers()
 
 
 class FollowedPlaces:

@@ -313,6 +313,9 @@ class Share:
         """Sessions and unnamed traces that collect telemetry."""
         return self._book.open_sessions(), self._book.open_traces()
 
+    def sample(self, rate: float) -> None:
+        self._book.policy = replace(self._book.policy, rate=rate)
+
     async def end(self, within_s: float) -> None:
         """Hand out nothing more, let what is being evaluated be kept, and go. The journal goes too."""
         self.held = False

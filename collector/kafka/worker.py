@@ -119,6 +119,11 @@ class Worker:
         """The partitions that are ours and have begun, by their numbers."""
         return {number: seat.share for number, seat in self._seats.items() if seat.share is not None}
 
+    def sample(self, rate: float) -> None:
+        """From now on keep this share of all sessions."""
+        for share in self.shares.values():
+            share.sample(rate)
+
     # -- reading ------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
@@ -344,9 +349,10 @@ class Worker:
         await self._end_tasks()
 
     async def drop(self) -> None:
-        """Let go of everything at once, and tell nobody, as the end of the process does."""
+        """Let go of everything at once: nothing is finished, and nothing is committed."""
         self._stopping = True
         await self._end_tasks()
+        await stop(self._consumer)
         for share in self.shares.values():
             await share.close()
         self._seats = {}
