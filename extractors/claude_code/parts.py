@@ -66,9 +66,11 @@ def parts_of_calls(found: Telemetry, texts: Bodies) -> Iterator[Parts]:
 
 
 def _reused(found: Telemetry) -> frozenset[str]:
-    """Ids under which spans, or results, of several turns were recorded. A span and a record of one call may have
-    different turns where prompts are missing; that alone makes no two calls of it."""
-    return _in_several_turns(found, found.of(TOOL)) | _in_several_turns(found, found.named("tool_result"))
+    """Ids under which spans, or results, or decisions of several turns were recorded: a call that was denied has a
+    decision only. A span and a record of one call may have different turns where prompts are missing; that alone makes
+    no two calls of it."""
+    alike = (found.of(TOOL), found.named("tool_result"), found.named("tool_decision"))
+    return frozenset().union(*(_in_several_turns(found, items) for items in alike))
 
 
 def _in_several_turns(found: Telemetry, items: Sequence[Span | LogRecord]) -> frozenset[str]:

@@ -454,6 +454,19 @@ def test_ids_that_each_turn_counts_anew_keep_calls_apart() -> None:
     ]
 
 
+@pytest.mark.parametrize("denied_first", [True, False])
+def test_a_denied_call_and_one_that_ran_under_the_same_id_stay_two(denied_first: bool) -> None:
+    cli = Cli("reused", Profile(spans=False), scenarios.CATALOG)
+    made = [scenarios.skill("price-list", ending="rejected"), scenarios.read("/srv/bakery/date.txt", "2031-05-06")]
+    for call in made if denied_first else reversed(made):
+        cli.prompt("Look at the prices.", [Request("", [call]), Request("Done.")])
+    found = claude_code.extract(with_ids(session(cli), lambda _, __: "call_0"))
+    assert {(call.name, call.outcome) for call in found.tool_calls} == {
+        ("Skill", CallOutcome.REFUSED),
+        ("Read", CallOutcome.OK),
+    }
+
+
 def test_a_span_and_a_record_of_other_turns_are_one_call() -> None:
     source = session(scenarios.two_turns())
     first = next(record.attributes["prompt.id"] for record in source.records if "prompt.id" in record.attributes)
