@@ -7,7 +7,7 @@ import gc
 import os
 import signal
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -18,27 +18,26 @@ from starlette.applications import Starlette
 from collector.admin import Check, admin_app
 from collector.api.requests import is_loopback
 from collector.api.routes import Api
-from collector.building import NO_JUDGE, Parts, build
+from collector.building import NO_JUDGE, Common, build_common
 from collector.clock import Clock, SystemClock
-from collector.complaints import Complaints
 from collector.concluding import composites_for
 from collector.data_directory import STORE_FILE, StillEnding, lock
 from collector.errors import StoreUnavailable
 from collector.http_serving import HttpServer
 from collector.in_force import InForce
 from collector.judge_building import redaction_of
-from collector.listening import Listening
 from collector.logs import set_up_logs
 from collector.metrics import Metrics
 from collector.reloading import Reloading
 from collector.rules import scales_of
-from collector.sampling import ceiling
+from collector.source import OwnSource, Source
 from collector.stopping import Stopping, leave
 from collector.store.sqlite import SqliteStore
 
 log = structlog.get_logger(__name__)
 
 _PURGE_STEP, _PURGE_PAUSE_S, _PURGE_EVERY_S = 200, 0.5, 600.0
+_LITTLE_TIME_S = 1.0
 _WAIT_FOR_LOCK_S, _LOOK_AT_LOCK_S = 10.0, 0.1
 
 
@@ -63,7 +62,6 @@ class App:
         self._metrics = Metrics(version("spanjudge"))
         self._tasks: list[asyncio.Task[None]] = []
         self._servers: list[tuple[HttpServer, asyncio.Task[None]]] = []
-        self._listening: Listening | None = None
         self._stop_exporting = asyncio.Event()
         self._exporting_task: asyncio.Task[None] | None = None
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -71,7 +69,8 @@ class App:
     async def start(self) -> Addresses:
         """Recover what an earlier process left, then listen.
 
-        Raises OSError for an address that cannot be had, `data_directory.AlreadyRunning`, or `StoreUnavailable`.
+        Raises OSError for an address that cannot be had, `data_directory.AlreadyRunning`, `StoreUnavailable`, or
+        `KafkaProblem`.
         """
         directory = self._config.data_dir
         self._lock = await _lock(directory)
@@ -79,34 +78,28 @@ class App:
         self._store = SqliteStore.open(
             directory / STORE_FILE, concluding=concluding, damage=self._metrics.record_unreadable
         )
-        self._parts = parts = build(self._now, self._store, self._clock, self._metrics, lock=self._lock)
-        self._recover(parts)
-        self._run("watching the disk", parts.ingest.watch())
-        self._run("tidying the journal", parts.tidying.run())
-        self._run("closing sessions", parts.closing.run())
-        self._run("evaluating", parts.evaluators.run())
-        for _ in range(parts.judging.workers):
-            self._run("judging sessions", parts.judging.run())
+        self._source = self._make_source()
+        self._common = common = build_common(
+            self._now, self._store, self._clock, self._metrics, self._source.rows, lock=self._lock
+        )
+        await self._source.begin(common, self._run)
+        self._run("evaluating", common.evaluators.run())
         self._scales = scales_of(self._now.files)
         self._reloading = Reloading(
-            self._now, self._read, parts.evaluators, self._take_effect, self._clock, self._metrics
+            self._now, self._read, common.evaluators, self._take_effect, self._clock, self._metrics
         )
         self._run("reading the configuration again", self._reloading.run())
-        if parts.asking is not None:
-            self._run("asking the judge", parts.asking.run())
-        if parts.batching is not None:
-            self._run("sending batches", parts.batching.run())
-        if parts.without_judge is not None:
-            self._run("ending questions without a judge", parts.without_judge.run())
-        self._run("working out pass rates", parts.calibrating.run())
-        self._run("comparing with baselines", parts.baseline_watch.run())
-        if parts.exporting is not None:
-            self._exporting_task = self._run("exporting verdicts", parts.exporting.run(self._stop_exporting))
-        self._listening = Listening(
-            self._config.receivers, parts.ingest, self._metrics, Complaints(self._clock), self._ended
-        )
-        addresses = await self._listen(parts, self._listening)
-        self._run("telling health", self._listening.tell_health())
+        if common.asking is not None:
+            self._run("asking the judge", common.asking.run())
+        if common.batching is not None:
+            self._run("sending batches", common.batching.run())
+        if common.without_judge is not None:
+            self._run("ending questions without a judge", common.without_judge.run())
+        self._run("working out pass rates", common.calibrating.run())
+        self._run("comparing with baselines", common.baseline_watch.run())
+        if common.exporting is not None:
+            self._exporting_task = self._run("exporting verdicts", common.exporting.run(self._stop_exporting))
+        addresses = await self._listen()
         self._run("deleting old sessions", self._forget_old())
         # What lives long is in place; full passes of the garbage collector need not look at it again. Nor need it come
         # by for every few spans: what a request makes is in no circles, and goes when the request does.
@@ -115,17 +108,16 @@ class App:
         gc.set_threshold(50_000, 20, 20)
         return addresses
 
-    def _recover(self, parts: Parts) -> None:
-        began_ns = self._clock.steady_ns()
-        claims = parts.book.recover(parts.journal.entries(), parts.journal.last_row(), began_ns // 1_000_000)
-        parts.journal.start()
-        parts.judging.add(claims)
-        if len(parts.book.index):
-            took_s = round((self._clock.steady_ns() - began_ns) / 1e9, 2)
-            log.info("recovered", sessions=len(parts.book.index), to_judge=len(claims), seconds=took_s)
+    def _make_source(self) -> Source:
+        config = self._config
+        if config.kafka is None:
+            return OwnSource(config, self._store, self._clock, self._metrics)
+        from collector.kafka.worker_source import WorkerSource  # with a library that others do without
 
-    async def _listen(self, parts: Parts, listening: Listening) -> Addresses:
-        grpc_address, http_address = await listening.start()
+        return WorkerSource(config, config.kafka, self._store, self._clock, self._metrics)
+
+    async def _listen(self) -> Addresses:
+        grpc_address, http_address = await self._source.listen(self._run, self._ended)
         admin_address = None
         if self._config.admin.enabled:
             checks: dict[str, Check] = {"ingest": self._check_ingest, "store": self._check_store}
@@ -140,7 +132,7 @@ class App:
             try:
                 admin_address = await self._serve(admin, listen, "admin.listen")
             except OSError:
-                await listening.stop(0)
+                await self._source.stop_taking(Stopping(_LITTLE_TIME_S))
                 raise
         return Addresses(grpc_address, http_address, admin_address)
 
@@ -159,9 +151,8 @@ class App:
         """What the evaluators judge by already."""
         config = now.config
         self._store.conclude_by(composites_for(config.composite.rules(), self._metrics.verdict))
-        book = self._parts.book
-        book.policy = replace(book.policy, rate=ceiling(config.sampling.sampling()))
-        self._parts.baseline_watch.look_back(config.gates.live_hours)
+        self._source.take_effect(config)
+        self._common.baseline_watch.look_back(config.gates.live_hours)
         self._scales.clear()  # the API has this very mapping
         self._scales.update(scales_of(now.files))
         set_up_logs(config.log, redaction_of(config.judge))
@@ -169,25 +160,22 @@ class App:
     async def stop(self, stopping: Stopping) -> None:
         """Take nothing new, finish what was taken, keep the rest for the next start. Each step has its share of the
         time, whatever hangs; what was not done is in `stopping.left`."""
-        parts, step = self._parts, stopping.step
-        log.info("stopping", within_seconds=round(stopping.left_s(), 1), to_judge=parts.judging.waiting)
-        parts.ingest.stop_taking()
-        if self._listening is not None:
-            await step("requests", self._listening.stop(min(5.0, stopping.left_s(0.2))), until=0.25)
+        common, source, step = self._common, self._source, stopping.step
+        log.info("stopping", within_seconds=round(stopping.left_s(), 1), to_judge=source.to_judge)
+        await source.stop_taking(stopping)
         for server, _ in self._servers:
             server.stop()
-        await step("evaluating closed sessions", parts.judging.drained(), until=0.5)
-        await step("ending evaluation processes", parts.evaluators.stop(stopping.left_s(0.55)), until=0.6)
-        await step("exporting", self._stop_export(parts, stopping), until=0.8)
+        await step("ending evaluation processes", common.evaluators.stop(stopping.left_s(0.55)), until=0.6)
+        await step("exporting", self._stop_export(common, stopping), until=0.8)
         await step("ending tasks", self._end_tasks(), until=0.85)
-        if parts.exporter is not None:
-            await step("closing the exporter", parts.exporter.close(), until=0.88)
-        if parts.judge is not None:
-            await step("closing the judge", parts.judge.aclose(), until=0.9)
-        await step("closing the journal", parts.journal.stop(stopping.left_s(0.95)), until=0.95)
+        if common.exporter is not None:
+            await step("closing the exporter", common.exporter.close(), until=0.88)
+        if common.judge is not None:
+            await step("closing the judge", common.judge.aclose(), until=0.9)
+        await source.close(stopping)
         await step("closing the store", self._store.close(), until=1.0)
         os.close(self._lock)
-        open_sessions, to_judge = parts.book.open_sessions(), parts.judging.waiting
+        open_sessions, to_judge = source.open_sessions, source.to_judge
         if stopping.left:
             log.warning("stopped", open_sessions=open_sessions, to_judge=to_judge, left_for_next_start=stopping.left)
         else:
@@ -196,19 +184,18 @@ class App:
     async def _end_tasks(self) -> None:
         for task in self._tasks:
             task.cancel()
-        listening = self._listening.tasks if self._listening is not None else []
-        await asyncio.wait([*self._tasks, *listening, *(task for _, task in self._servers)])
+        await asyncio.wait([*self._tasks, *self._source.tasks, *(task for _, task in self._servers)])
 
-    async def _stop_export(self, parts: Parts, stopping: Stopping) -> None:
+    async def _stop_export(self, common: Common, stopping: Stopping) -> None:
         self._stop_exporting.set()
-        if parts.exporting is None or self._exporting_task is None:
+        if common.exporting is None or self._exporting_task is None:
             return
         await asyncio.wait([self._exporting_task], timeout=stopping.left_s(0.7))
         if not self._exporting_task.done():
-            log.warning("export_cut_short", exporter=parts.exporting.name)
+            log.warning("export_cut_short", exporter=common.exporting.name)
             return
         try:
-            left = await parts.exporting.drain(self._clock.now_ns() + int(stopping.left_s(0.75) * 1e9))
+            left = await common.exporting.drain(self._clock.now_ns() + int(stopping.left_s(0.75) * 1e9))
         except StoreUnavailable as error:
             log.warning("store_unavailable", error=str(error))
         else:
@@ -242,29 +229,27 @@ class App:
             await asyncio.sleep(_PURGE_PAUSE_S if deleted == _PURGE_STEP else _PURGE_EVERY_S)
 
     async def _check_ingest(self) -> str | None:
-        return self._parts.ingest.problem()
+        return self._source.problem()
 
     async def _check_store(self) -> str | None:
         return await self._store.problem()
 
     async def _check_evaluation(self) -> str | None:
-        return self._parts.evaluators.problem()
+        return self._common.evaluators.problem()
 
     async def _check_judge(self) -> str | None:
-        if self._parts.asking is None:
+        if self._common.asking is None:
             return f"{NO_JUDGE.reason}: {NO_JUDGE.detail}"
-        return self._parts.asking.problem()
+        return self._common.asking.problem()
 
     async def _refresh(self) -> None:
         """Gauges, as they are at the moment of a scrape."""
-        parts, metrics = self._parts, self._metrics
-        metrics.sessions_open(parts.book.open_sessions(), parts.book.open_traces())
-        metrics.journal_bytes(parts.journal.size())
+        common, metrics = self._common, self._metrics
+        self._source.refresh()
         metrics.clock_stepped(self._clock.stepped_ns() / 1e9)
-        metrics.evaluation_waiting(parts.judging.waiting, parts.judging.oldest_s())
         metrics.questions_pending(await self._store.pending_questions())
-        if parts.exporter is not None:
-            metrics.export_pending(parts.exporter.name, await self._store.outbox_size(parts.exporter.name))
+        if common.exporter is not None:
+            metrics.export_pending(common.exporter.name, await self._store.outbox_size(common.exporter.name))
 
 
 async def serve(

@@ -1,10 +1,11 @@
-"""Builds the parts of one process from its configuration; nothing runs yet."""
+"""Builds the parts of a process from its configuration; nothing runs yet."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from collector.asking import Asking
 from collector.baseline_watch import BaselineWatch
@@ -24,6 +25,7 @@ from collector.judge_queue.batching import Batching, LettingGo
 from collector.judge_queue.expiring import WithoutJudge
 from collector.judging import Judging
 from collector.metrics import Metrics
+from collector.reading import Chains
 from collector.rules import session_names
 from collector.sampling import ceiling
 from collector.sessions.book import IdleRule, Policy, SessionBook
@@ -36,22 +38,26 @@ from judge.verdict import NotJudged
 if TYPE_CHECKING:  # a large library, imported where there is a judge to ask
     from judge.clients.anthropic import AnthropicJudge
 
+
+class Rows(Chains, Protocol):
+    """Where the rows of closed sessions are, in this process."""
+
+    def clear_readers(self) -> None:
+        """A process that read them has died."""
+
+
 NO_JUDGE = NotJudged(
     "no_judge_configured", "set ANTHROPIC_API_KEY, or judge.api_key in the configuration, to have this judged"
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
-    """`asking`, `batching` and `judge` are None without a judge, `without_judge` with one, `exporting` and `exporter`
-    without an export."""
+class Common:
+    """What judges and publishes, wherever sessions come from. `asking`, `batching` and `judge` are None without a
+    judge, `without_judge` with one, `exporting` and `exporter` without an export. `on_finished` is to be called when
+    closings were kept."""
 
-    book: SessionBook
-    journal: Journal
-    ingest: Ingest
-    closing: Closing
     evaluators: Evaluators
-    judging: Judging
     judge: AnthropicJudge | None
     asking: Asking | None
     batching: Batching | LettingGo | None
@@ -60,19 +66,25 @@ class Parts:
     exporting: Exporting | None
     calibrating: Calibrating
     baseline_watch: BaselineWatch
+    on_finished: Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """From the receivers to closings that are judged, in one process."""
+
+    book: SessionBook
+    journal: Journal
+    ingest: Ingest
+    closing: Closing
+    judging: Judging
     tidying: Tidying
 
 
-def build(now: InForce, store: Store, clock: Clock, metrics: Metrics, *, lock: int) -> Parts:
-    """Everything between the receivers and the exporters. `lock` is the descriptor that holds the data directory.
-    Opens the journal: raises `StoreUnavailable`."""
+def build_common(now: InForce, store: Store, clock: Clock, metrics: Metrics, journal: Rows, *, lock: int) -> Common:
+    """What stands behind closed sessions, whose rows are in `journal`. `lock` is the descriptor that holds the data
+    directory."""
     config = now.config
-
-    def now_ms() -> int:
-        return clock.steady_ns() // 1_000_000
-
-    book = SessionBook(_policy(config), now_ms())
-    journal = Journal(config.data_dir / JOURNAL_DIRECTORY, _journal_settings(config), now_ms, metrics.journal_committed)
     exporter, exporting = _export(config, store, clock, metrics)
     exporters = [exporter.name] if exporter else []
 
@@ -108,33 +120,10 @@ def build(now: InForce, store: Store, clock: Clock, metrics: Metrics, *, lock: i
         )
     else:
         evaluators = Here(now, store, journal, clock, exporters=exporters, judge_problem=problem)
-    judging = Judging(
-        book,
-        journal,
-        store,
-        evaluators,
-        clock,
-        metrics,
-        workers=evaluators.workers,
-        max_waiting=config.evaluation.max_waiting,
-        on_finished=on_finished,
-    )
-    limits = Limits(
-        pending_bytes=config.receivers.max_pending_bytes,
-        in_flight=config.receivers.max_in_flight,
-        open_sessions=config.sessions.max_open,
-    )
-    ingest = Ingest(book, Router(book, marks_of(config)), journal, limits, clock, metrics, judging.add)
-    closing = Closing(book, journal, judging, clock, metrics)
     calibrating = _calibrating(config, store, clock, metrics)
     watch = BaselineWatch(store, clock, metrics, hours=config.gates.live_hours)
-    return Parts(
-        book,
-        journal,
-        ingest,
-        closing,
+    return Common(
         evaluators,
-        judging,
         judge,
         asking,
         batching,
@@ -143,11 +132,47 @@ def build(now: InForce, store: Store, clock: Clock, metrics: Metrics, *, lock: i
         exporting,
         calibrating,
         watch,
-        Tidying(book, journal, clock, metrics),
+        on_finished,
     )
 
 
-def _policy(config: Config) -> Policy:
+def build_journal(config: Config, clock: Clock, metrics: Metrics) -> Journal:
+    """Opens it: raises `StoreUnavailable`."""
+    return Journal(
+        config.data_dir / JOURNAL_DIRECTORY,
+        journal_settings(config),
+        lambda: clock.steady_ns() // 1_000_000,
+        metrics.journal_committed,
+    )
+
+
+def build_parts(
+    config: Config, journal: Journal, common: Common, store: Store, clock: Clock, metrics: Metrics
+) -> Parts:
+    """Everything between the receivers and what is common."""
+    book = SessionBook(policy_of(config), clock.steady_ns() // 1_000_000)
+    judging = Judging(
+        book,
+        journal,
+        store,
+        common.evaluators,
+        clock,
+        metrics,
+        workers=common.evaluators.workers,
+        max_waiting=config.evaluation.max_waiting,
+        on_finished=common.on_finished,
+    )
+    limits = Limits(
+        pending_bytes=config.receivers.max_pending_bytes,
+        in_flight=config.receivers.max_in_flight,
+        open_sessions=config.sessions.max_open,
+    )
+    ingest = Ingest(book, Router(book, marks_of(config)), journal, limits, clock, metrics, judging.add)
+    closing = Closing(book, journal, judging, clock, metrics)
+    return Parts(book, journal, ingest, closing, judging, Tidying(book, journal, clock, metrics))
+
+
+def policy_of(config: Config) -> Policy:
     sessions = config.sessions
     return Policy(
         idle_ms=_ms(sessions.idle_seconds),
@@ -181,7 +206,7 @@ def marks_of(config: Config) -> Marks:
     )
 
 
-def _journal_settings(config: Config) -> JournalSettings:
+def journal_settings(config: Config) -> JournalSettings:
     settings = config.journal
     return JournalSettings(
         segment_bytes=settings.segment_bytes,

@@ -27,10 +27,12 @@ class Process(Protocol):
 def process_for(now: InForce, read: Callable[[], InForce] | None) -> Process:
     """`read` reads the configuration again. Raises `KafkaUnusable` for a role that this version does not have."""
     config = now.config
-    if config.kafka is None:
+    if config.kafka is None or config.role == "worker":
         return App(now, read)
     if config.role == "receiver":
         from collector.kafka.receiver_app import ReceiverApp  # with a library that others do without
 
         return ReceiverApp(config, config.kafka)
-    raise KafkaUnusable(f"this version has no role {config.role} with Kafka: set role to receiver, or remove kafka")
+    raise KafkaUnusable(
+        f"this version has no role {config.role} with Kafka: set role to receiver or worker, or remove kafka"
+    )

@@ -18,6 +18,7 @@ import structlog
 
 from collector.clock import SystemClock
 from collector.concluding import conclude
+from collector.config import Config
 from collector.data_directory import JOURNAL_DIRECTORY, STORE_FILE
 from collector.errors import StoreUnavailable
 from collector.evaluation.evaluation import Evaluation
@@ -27,6 +28,7 @@ from collector.evaluation.task import Report
 from collector.evaluation.wire import Group, Ready, Setup, Stop, Unfit, receive, send
 from collector.journal.following import FollowedJournal
 from collector.judge_building import redaction_of
+from collector.kafka.places import PLACES_DIRECTORY, FollowedPlaces
 from collector.logs import set_up_logs
 from collector.reading import Reader
 from collector.rules import load_rules
@@ -90,7 +92,7 @@ class Worker:
         config = setup.config
         rules = load_rules(config, setup.source, files=setup.files)
         self._store = SqliteStore.open(config.data_dir / STORE_FILE, migrate=False)
-        self._journal = FollowedJournal(config.data_dir / JOURNAL_DIRECTORY, config.journal.segment_bytes)
+        self._journal = _journal(config)
         self._progress = progress
         self._group = 0
         self._evaluation = Evaluation(
@@ -128,6 +130,13 @@ class Worker:
     async def close(self) -> None:
         self._journal.close()
         await self._store.close()
+
+
+def _journal(config: Config) -> FollowedJournal | FollowedPlaces:
+    """With Kafka there is one for each partition."""
+    if config.kafka is not None:
+        return FollowedPlaces(config.data_dir / PLACES_DIRECTORY, config.journal.segment_bytes)
+    return FollowedJournal(config.data_dir / JOURNAL_DIRECTORY, config.journal.segment_bytes)
 
 
 if __name__ == "__main__":
