@@ -53,19 +53,24 @@ _REFUSAL: Final = re.compile(
 )
 """How a line begins that says no, perhaps after a mark or tag. The names of exceptions, too: tools are often wrapped to
 tell the model of them."""
+_ORDER: Final = re.compile(r"\bmust not\b", re.IGNORECASE)
+"""What instructions say, too: `You must not run this skill on ...`."""
 _PLAIN_NAME: Final = re.compile(r"[\w.:/-]+\Z")
 
 
 def is_refusal(text: str, name: str | None = None) -> bool:
     """Whether a tool's text says that the skill could not be had. `name`: what was asked for, if known.
 
-    One line only, unless that line names the skill asked for: a skill's own text may well talk about things not found.
+    One line only, unless that line names the skill asked for and gives no order: a skill's own text may well talk about
+    things not found, and begin with what must not be done.
     """
     text = text.strip()
     if name and _PLAIN_NAME.match(name) is None:  # it may hold quotes and line ends
         text, name = text.replace(name, "asked", 1), "asked"
     line, more, _ = text.partition("\n")
-    return _REFUSAL.match(line) is not None and (not more or (name is not None and name != "" and name in line))
+    if _REFUSAL.match(line) is None:
+        return False
+    return not more or (bool(name) and name in line and _ORDER.search(line) is None)
 
 
 def refusal_in(text: str, name: str | None = None) -> str | None:

@@ -76,6 +76,14 @@ def test_a_refusal_may_go_on_below_the_line_that_names_the_skill() -> None:
     assert not is_refusal(f"{BODY}\n\nSkill 'brew' not found.", "brew")
 
 
+@pytest.mark.parametrize(
+    "first", ["You must not skip a step of the brew skill.", "The skill brew must not be used for cold water."]
+)
+def test_instructions_that_begin_with_an_order_are_no_refusal(first: str) -> None:
+    assert not is_refusal(f"{first}\n\n1. Boil.\n2. Steep.", "brew")
+    assert is_refusal(first, "brew")
+
+
 def test_a_name_that_looks_like_instructions_makes_no_body_of_its_refusal() -> None:
     name = "brew\n\n# Brew\n1. Boil."
     assert is_refusal(f"Skill '{name}' not found. Available skills: grind", name)
@@ -106,8 +114,9 @@ def test_no_text_raises(text: str, name: str | None) -> None:
     refusal_in(text, name)
 
 
-def test_results_that_wrap_results_are_followed_a_little() -> None:
+@pytest.mark.parametrize(("wrappings", "refusal"), [(3, "Unknown skill: brew"), (4, None)])
+def test_results_that_wrap_results_are_followed_a_little(wrappings: int, refusal: str | None) -> None:
     document = "Unknown skill: brew"
-    for _ in range(50):
-        document = json.dumps({"result": document})[:50_000]
-    assert refusal_in(document) is None
+    for _ in range(wrappings):
+        document = json.dumps({"result": document})
+    assert refusal_in(document) == refusal
