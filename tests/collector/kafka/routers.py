@@ -77,8 +77,17 @@ class Bench:
             "check_seconds": 1,
             "router": {"transaction_seconds": 0.05, **settings.pop("router", {})},
         }
-        self.kafka = KafkaSettings.model_validate({**usual, **settings})
-        self.topics = self.kafka.topics
+        self._use(KafkaSettings.model_validate({**usual, **settings}))
+
+    def _use(self, settings: KafkaSettings) -> None:
+        self.kafka, self.topics = settings, settings.topics
+
+    @classmethod
+    def of(cls, settings: KafkaSettings) -> Bench:
+        """With topics that there are."""
+        bench = cls(Desk(",".join(settings.bootstrap_servers)))
+        bench._use(settings)
+        return bench
 
     async def put(
         self,
@@ -128,6 +137,7 @@ class Bench:
 @dataclass
 class Running:
     router: KafkaRouter
+    watch: TopicWatch
     metrics: Metrics
     task: asyncio.Task[None]
 
@@ -147,7 +157,7 @@ async def routing(
     usual = Marks(names=SessionNames(("session.id", "gen_ai.conversation.id")), **marks)
     rules = RoutingRules(usual, patience, rate, trace_is_session)
     router = KafkaRouter(clients, layout, watch, rules, SystemClock(), metrics.kafka)
-    running = Running(router, metrics, asyncio.create_task(router.run()))
+    running = Running(router, watch, metrics, asyncio.create_task(router.run()))
     try:
         yield running
     finally:
