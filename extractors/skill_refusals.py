@@ -70,7 +70,7 @@ def is_refusal(text: str, name: str | None = None) -> bool:
     line, more, _ = text.partition("\n")
     if _REFUSAL.match(line) is None:
         return False
-    return not more or (bool(name) and name in line and _ORDER.search(line) is None)
+    return not more or (name is not None and name != "" and name in line and _ORDER.search(line) is None)
 
 
 def refusal_in(text: str, name: str | None = None) -> str | None:
