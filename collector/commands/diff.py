@@ -139,7 +139,7 @@ def document(baseline: Baseline, compared: Sequence[Compared], paired: Pairs, re
         "regression": any(one.regression for one in compared),
         "pairs": [
             {
-                "name": one.name,
+                "name": redaction.text(one.name),
                 "before": one.before.ref.session_id,
                 "after": one.after.ref.session_id,
                 "regression": one.regression,
@@ -161,7 +161,7 @@ def _lines(baseline: Baseline, compared: Sequence[Compared], paired: Pairs, reda
             ("WORSE", "bold red") if one.regression else ("other", "yellow") if one.differences else ("same ", "green")
         )
         ids = f"  {short(one.before.ref.session_id, 60)} → {short(one.after.ref.session_id, 60)}"
-        yield styled(word, f"  {short(one.name, 100)}", (ids, "dim"))
+        yield styled(word, f"  {short(redaction.text(one.name), 100)}", (ids, "dim"))
         for each in one.differences:
             yield styled(
                 "       ",

@@ -240,6 +240,19 @@ def test_a_difference_holds_no_secrets(desk: Desk) -> None:
         assert "github-token" in shown.stdout
 
 
+def test_a_pair_that_is_named_by_its_task_holds_no_secrets(desk: Desk) -> None:
+    task = f"Look into it with {'ghp' + '_' + 'x9' * 18}"
+    suite = suite_file(desk.directory, "name: other\nversion: '1'\ncases: [{id: a, match: {service: nobody}}]\n")
+    for kind in ("old", "new"):
+        record(desk.directory / f"{kind}-tasks", kind, task=task)
+    desk.run("baseline", "save", "v1", desk.directory / "old-tasks", "--suite", suite, "--promote")
+    for more in ([], ["--json"]):
+        shown = desk.run("diff", desk.directory / "new-tasks", "--suite", suite, *more)
+        assert shown.exit_code == 0, shown.output
+        assert "x9x9" not in shown.output
+        assert "Look into it with" in shown.stdout
+
+
 def test_suite_run_can_hold_against_a_baseline_too(desk: Desk) -> None:
     desk.save("v1", "--promote")
     desk.record("new", 1)
