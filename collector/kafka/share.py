@@ -24,6 +24,7 @@ from collector.journal.journal import Journal, JournalSettings
 from collector.judging import Judging
 from collector.kafka.dead_letters import Cause
 from collector.kafka.filing import Filing
+from collector.kafka.moved_traces import MOVED, Move, superseding, told_before
 from collector.kafka.places import OpenPlaces, directory_of, first_row
 from collector.kafka.progress import Progress
 from collector.kafka.session_topic import UnknownVersion, read_message, session_key
@@ -104,6 +105,7 @@ class Share:
         self._pending = dict.fromkeys(digest for digest, record in self._known.items() if record.pending)
         self._owners: dict[Digest, Owner] = {}
         self._again: list[Claim] = []
+        self._moves: list[Move] = []
         self._book, _ = SessionBook.read(policy, (), first_row(place) - 1, now_ms)
         self._filing = Filing(self._book, means.marks)
         self._path = directory_of(means.directory, place)
@@ -155,6 +157,11 @@ class Share:
         about = read_message(message.key, message.headers)
         digest = about.owner.digest
         self._catch_up(digest, offset - 1, now_ms)
+        if about.moved_to is not None:
+            if not told_before(self._known.get(digest), offset):
+                self._moves.append(Move(about.owner, about.moved_to, offset))
+            self._catch_up(digest, offset, now_ms)
+            return
         filed = self._filing.file(about, message.value or b"", now_ms)
         self._means.metrics.kafka.worker.filed(about.signal, filed.kept, filed.sampled_out, filed.full)
         if self._book.next_row > row:
@@ -220,6 +227,8 @@ class Share:
         evaluated then."""
         clock = self._means.clock
         now_ms = clock.steady_ns() // _MS if self.pressed else self.progress.read_ms()
+        if self.held and self._moves:
+            await self._move(now_ms)
         while self.held and self.lost is None and (most := min(self.judging.room, _MOST_AT_ONCE)):
             due = self._book.due(now_ms, most)
             await self._close(due, now_ms, clock.now_ns() // _MS)
@@ -255,6 +264,34 @@ class Share:
         if digests:
             records = [self._known[digest] for digest in dict.fromkeys(digests)]
             await self._writer.write([(session_key(record.owner), encode(record)) for record in records])
+
+    async def _move(self, now_ms: int) -> None:
+        """Let traces go that belong to sessions, once what is being judged of them is."""
+        for move in list(self._moves):
+            slot = self._book.index.find(move.trace.digest)
+            if slot is not None:
+                if not self._book.leave(slot, now_ms):
+                    continue
+                self._means.metrics.session_discarded(MOVED)
+                await self._append()
+            try:
+                await self._supersede(move)
+            except StoreUnavailable as error:
+                log.warning("store_unavailable", error=str(error))
+                return
+            self._moves.remove(move)
+
+    async def _supersede(self, move: Move) -> None:
+        store, trace = self._means.store, move.trace
+        latest = next(iter(await store.closings(trace.name, trace.tenant)), None)
+        if latest is None:
+            return
+        session, closed = superseding(move, latest.revision, self._means.clock.now_ns() // _MS)
+        await store.finish(session, (), (), ())
+        record = self._known.get(trace.digest) or SessionRecord(trace)
+        self._known[trace.digest] = record.with_closing(closed).judged(closed.revision, ())
+        self._owners[trace.digest] = trace
+        await self._write([trace.digest])
 
     async def _kept(self, claims: Sequence[Claim]) -> None:
         """Their verdicts are in the store."""
@@ -307,7 +344,8 @@ class Share:
 
     def low(self) -> int:
         """The offset to commit."""
-        return self.offsets.low(self._book.index.needed.lowest())
+        low = self.offsets.low(self._book.index.needed.lowest())
+        return min([low, *(move.offset for move in self._moves)])
 
     def open_sessions(self) -> tuple[int, int]:
         """Sessions and unnamed traces that collect telemetry."""

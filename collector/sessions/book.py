@@ -344,6 +344,14 @@ class SessionBook:
         if self.index.judged(slot, revision):
             self._file(slot, self._deadlines.due_ms(slot))
 
+    def leave(self, slot: int, now_ms: int) -> bool:
+        """Forget one that is not to be closed: what it has is read elsewhere. False while a closing of it is being
+        judged."""
+        if self.index.ref(slot) in self._holds:
+            return False
+        self._forget(slot, now_ms)
+        return True
+
     def _forget(self, slot: int, now_ms: int, outside: bytes = b"") -> None:
         """Free a session, and the traces that nobody else reads. `outside` are the names of a trace of a session that
         is not in the sample."""

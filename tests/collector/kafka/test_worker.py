@@ -9,7 +9,9 @@ import pytest
 
 from collector.kafka.session_topic import session_headers
 from collector.kafka.worker import Bounds
+from collector.sessions.keys import Kind
 from tests.collector.kafka.working import working, world
+from tests.collector.sessions.telemetry import trace_id
 from tests.eventually import eventually
 from tests.kafka.broker import Broker
 from tests.kafka.desk import Desk
@@ -179,6 +181,44 @@ async def test_partitions_move_to_a_worker_that_joins_and_back_when_it_leaves(ka
         await first.silence()
         await first.judged(*sessions)
         assert await there.revisions() == {session: [1] for session in sessions}
+
+
+async def test_a_trace_that_is_named_after_it_was_judged_is_superseded_once(kafka: Desk, tmp_path: Path) -> None:
+    trace = trace_id(77).hex()
+    async with world(kafka, tmp_path) as there:
+        async with working(there, "first") as first:
+            await there.send(trace, kind=Kind.TRACE)
+            await first.silence()
+            await first.judged(trace)
+            moved = await there.move(trace, "s")
+
+            async def superseded() -> bool:
+                return (await there.revisions())[trace] == [1, 2]
+
+            await eventually(superseded, "the next revision of the trace")
+            newest, _ = await there.store.session(trace)
+            assert "session s" in newest.note
+            await first.judged(trace)
+        record = (await there.records())[trace][-1]
+        assert (record["close_reason"], record["last_offset"], record["verdicts"]) == ("moved", moved, [])
+        async with working(there, "second") as second:
+            await second.silence()
+            await there.send("other")
+            await second.silence()
+            await second.judged("other")
+            assert (await there.revisions())[trace] == [1, 2]
+
+
+async def test_a_trace_that_is_named_while_it_is_open_is_not_judged_alone(kafka: Desk, tmp_path: Path) -> None:
+    trace = trace_id(78).hex()
+    async with world(kafka, tmp_path) as there, working(there) as half:
+        await there.send(trace, kind=Kind.TRACE)
+        await there.move(trace, "s")
+        await there.send("s")
+        await half.silence()
+        await half.judged("s")
+        assert (await there.revisions()).keys() == {"s"}
+        assert half.value("sessions_discarded_total", reason="moved") == 1
 
 
 async def test_a_message_that_nobody_can_read_is_a_dead_letter_and_holds_up_nothing(

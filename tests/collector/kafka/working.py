@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
+
 from collector.concluding import conclude
 from collector.evaluation.evaluation import Evaluation
 from collector.evaluation.task import Evaluating, Report, Task
@@ -42,6 +44,19 @@ from tests.kafka.desk import Desk
 POLICY = Policy(idle_ms=60_000, settle_ms=0, late_window_ms=600_000)
 RULES = Rules(build(), (), NAMES)
 NO_JUDGE = NotJudged("no_judge_configured", "")
+
+
+def _asked(number: int, session: str) -> Span:
+    """A span in which somebody asks a model: of a trace that nobody named, others are not worth judging."""
+    asked = '[{"role":"user","parts":[{"type":"text","content":"What is on the shelf?"}]}]'
+    return span(
+        number,
+        number,
+        session__id=session,
+        gen_ai__operation__name="chat",
+        gen_ai__request__model="some-model",
+        gen_ai__input__messages=asked,
+    )
 
 
 class Gate:
@@ -78,11 +93,16 @@ class World:
         """New spans of a session, as a router sends them; the offset."""
         numbers = range(self.spans + 1, self.spans + 1 + count)
         self.spans += count
-        request = trace_request([span(number, number, session__id=session) for number in numbers])
+        request = trace_request([_asked(number, session) for number in numbers])
         owner = Owner(kind, session)
         return await self.desk.send(
             self.topics.sessions, session_key(owner), request, session_headers("traces", owner.tenant)
         )
+
+    async def move(self, trace: str, session: str) -> int:
+        """As a router says that a trace belongs to a session after all; the offset."""
+        key, headers = session_key(Owner(Kind.TRACE, trace)), session_headers("traces", "", session)
+        return await self.desk.send(self.topics.sessions, key, b"", headers)
 
     async def begin_partition(self, number: int) -> None:
         """As another worker does that is given the partition."""
