@@ -25,6 +25,7 @@ from extractors.coverage import missing
 from extractors.registry import UNRECOGNISED, extract, recognizers
 from extractors.spans import Session
 from extractors.trajectory import Trajectory
+from judge.describe import plural
 
 _TRAJECTORY = RecordFormat(Trajectory)
 _NOBODY = "Nothing in this session was understood: no harness and no convention recognised it. It is not judged."
@@ -149,14 +150,18 @@ def _print_unrecognised(screen: Console, sessions: Sequence[Session]) -> None:
     if not sessions:
         screen.print("Every session was recognised.")
         return
-    screen.print(styled(f"{len(sessions)} sessions in which nothing was understood came from:"))
+    screen.print(styled(f"{plural(len(sessions), 'session')} in which nothing was understood came from:"))
     for line in report_lines(scope_reports(sessions)):
         screen.print(line)
     screen.print(styled((_TEACH, "dim")))
 
 
 def _head(session_id: str, spans: int, records: int) -> Any:
-    return styled(("session ", "bold"), (short(session_id, 200), "bold cyan"), f"  {spans} spans, {records} records")
+    return styled(
+        ("session ", "bold"),
+        (short(session_id, 200), "bold cyan"),
+        f"  {plural(spans, 'span')}, {plural(records, 'record')}",
+    )
 
 
 def _write_json(
@@ -182,8 +187,8 @@ def _print_summary(grouped: Grouped, shown: int) -> None:
     for cause in grouped.causes:
         errors.print(styled((short(cause), "red")))
     skipped = sum(problem.skipped for problem in grouped.unreadable)
-    parts = [f"{grouped.requests} requests with {grouped.received} spans and records"]
-    parts.append(f"{len(grouped.sessions)} sessions, {shown} shown")
+    parts = [f"{plural(grouped.requests, 'request')} with {grouped.received} spans and records"]
+    parts.append(f"{plural(len(grouped.sessions), 'session')}, {shown} shown")
     for count, what in (
         (grouped.own, "items are SpanJudge's own verdicts"),
         (grouped.no_session, "records name no session and no trace, and are left out"),

@@ -10,6 +10,7 @@ from rich.text import Text
 from collector.commands.terminal import LONG, NOT_RECORDED, duration, recorded, safe, short, styled
 from extractors.anchors import Anchor
 from extractors.coverage import hides_reads
+from extractors.registry import UNRECOGNISED
 from extractors.skills import LoadedBy, LoadOutcome, SkillInvocation
 from extractors.spans import Session
 from extractors.trajectory import ROOT_AGENT, Agent, CallOutcome, Step, ToolCall, Trajectory
@@ -36,16 +37,20 @@ def places_of(session: Session) -> Places:
 
 
 def trajectory_lines(trajectory: Trajectory, places: Places, most: int = LONG) -> Iterator[Text]:
-    """Everything that was extracted. `most` is where long texts are cut."""
-    yield from _versions(trajectory)
-    yield from _prompts(trajectory, places, most)
-    yield from _catalog(trajectory, places, most)
-    yield from _skills(trajectory, places, most)
-    yield from _steps(trajectory, places, most)
-    yield from _calls(trajectory, places, most)
-    yield from _answer(trajectory, places, most)
-    yield from _agents(trajectory)
-    yield from _failures(trajectory, places, most)
+    """Everything that was extracted. Where nothing was understood nothing was, which is neither "not recorded" nor
+    "none". `most` is where long texts are cut."""
+    if trajectory.harness == UNRECOGNISED:
+        yield _row("harness", UNRECOGNISED)
+    else:
+        yield from _versions(trajectory)
+        yield from _prompts(trajectory, places, most)
+        yield from _catalog(trajectory, places, most)
+        yield from _skills(trajectory, places, most)
+        yield from _steps(trajectory, places, most)
+        yield from _calls(trajectory, places, most)
+        yield from _answer(trajectory, places, most)
+        yield from _agents(trajectory)
+        yield from _failures(trajectory, places, most)
     for note in trajectory.notes:
         yield _row("note", (short(note), _ODD))
 

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from collector.commands.terminal import short, styled
 from extractors.spans import LogRecord, Scope, Session, Span
+from judge.describe import plural
 
 _MOST = 40
 """Names listed of a kind."""
@@ -61,7 +62,8 @@ def report_lines(reports: Iterable[ScopeReport]) -> Iterator[Text]:
     for report in reports:
         named = short(report.scope, 120) or "(no scope)"
         version = f" {short(report.version, 40)}" if report.version else ""
-        counts = f"  {report.spans} spans, {report.records} records, in {len(report.sessions)} sessions"
+        sent = f"{plural(report.spans, 'span')}, {plural(report.records, 'record')}"
+        counts = f"  {sent}, in {plural(len(report.sessions), 'session')}"
         yield styled("  scope ", (f"{named}{version}", "bold yellow"), counts)
         for label, counted in (("spans", report.names), ("records", report.events), ("attributes", report.keys)):
             if counted:
