@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from extractors.registry import UNRECOGNISED
 from extractors.trajectory import Trajectory
 from judge.configured import Configured
 from judge.configured import Evaluator as Evaluator  # noqa: PLC0414 - whoever builds evaluators looks for it here
@@ -45,8 +46,6 @@ from judge.session_record import shared_record
 from judge.suites import Case
 from judge.transcript import DEFAULT_TOKENS
 from judge.verdict import NotJudged, Verdict, whole_session
-
-UNRECOGNISED = "unrecognised"
 
 
 @dataclass(frozen=True, slots=True)
