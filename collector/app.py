@@ -37,7 +37,7 @@ from collector.store.sqlite import SqliteStore
 log = structlog.get_logger(__name__)
 
 _PURGE_STEP, _PURGE_PAUSE_S, _PURGE_EVERY_S = 200, 0.5, 600.0
-_LITTLE_TIME_S = 1.0
+_LITTLE_TIME_S = 2.0
 _WAIT_FOR_LOCK_S, _LOOK_AT_LOCK_S = 10.0, 0.1
 
 
@@ -112,9 +112,11 @@ class App:
         config = self._config
         if config.kafka is None:
             return OwnSource(config, self._store, self._clock, self._metrics)
-        from collector.kafka.worker_source import WorkerSource  # with a library that others do without
+        from collector.kafka.all_source import AllSource  # with a library that others do without
+        from collector.kafka.worker_source import WorkerSource
 
-        return WorkerSource(config, config.kafka, self._store, self._clock, self._metrics)
+        make = WorkerSource if config.role == "worker" else AllSource
+        return make(config, config.kafka, self._store, self._clock, self._metrics)
 
     async def _listen(self) -> Addresses:
         grpc_address, http_address = await self._source.listen(self._run, self._ended)
@@ -132,7 +134,9 @@ class App:
             try:
                 admin_address = await self._serve(admin, listen, "admin.listen")
             except OSError:
-                await self._source.stop_taking(Stopping(_LITTLE_TIME_S))
+                stopping = Stopping(_LITTLE_TIME_S)
+                await self._source.stop_taking(stopping)
+                await self._source.close(stopping)
                 raise
         return Addresses(grpc_address, http_address, admin_address)
 

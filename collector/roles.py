@@ -8,7 +8,6 @@ from typing import Protocol
 
 from collector.app import Addresses, App
 from collector.in_force import InForce
-from collector.kafka.errors import KafkaUnusable
 from collector.stopping import Stopping
 
 
@@ -25,14 +24,14 @@ class Process(Protocol):
 
 
 def process_for(now: InForce, read: Callable[[], InForce] | None) -> Process:
-    """`read` reads the configuration again. Raises `KafkaUnusable` for a role that this version does not have."""
+    """`read` reads the configuration again."""
     config = now.config
-    if config.kafka is None or config.role == "worker":
-        return App(now, read)
-    if config.role == "receiver":
+    if config.kafka is not None and config.role == "receiver":
         from collector.kafka.receiver_app import ReceiverApp  # with a library that others do without
 
         return ReceiverApp(config, config.kafka)
-    raise KafkaUnusable(
-        f"this version has no role {config.role} with Kafka: set role to receiver or worker, or remove kafka"
-    )
+    if config.kafka is not None and config.role == "router":
+        from collector.kafka.router_app import RouterApp
+
+        return RouterApp(config, config.kafka)
+    return App(now, read)

@@ -166,9 +166,3 @@ def test_topics_that_do_not_go_together_are_named_at_the_start(tmp_path: Path, k
     assert server.begin().wait(60) == 1
     told = f"these topics need the same number of partitions: {names['spans']} 2, {names['logs']} 3"
     assert told in server.output()
-
-
-def test_a_role_that_there_is_not_yet_is_refused(tmp_path: Path) -> None:
-    server = Server(tmp_path, role="router", kafka={"bootstrap_servers": "127.0.0.1:1"})
-    assert server.begin().wait(60) == 1
-    assert "this version has no role router with Kafka" in server.output()

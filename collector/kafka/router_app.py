@@ -1,0 +1,84 @@
+"""A process in the role of a router: telemetry by trace in, telemetry by session out, nothing on disk."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+import structlog
+
+from collector.admin import Check, admin_app
+from collector.app import Addresses
+from collector.building import marks_of
+from collector.clock import Clock, SystemClock
+from collector.config import Config
+from collector.http_serving import HttpServer
+from collector.kafka.clients import KafkaClients
+from collector.kafka.router import KafkaRouter
+from collector.kafka.router_rules import routing_rules
+from collector.kafka.settings import KafkaSettings
+from collector.kafka.topics import ROUTER, TopicWatch, ensure_topics
+from collector.metrics import Metrics
+from collector.stopping import Stopping
+from collector.tasks import Tasks
+
+log = structlog.get_logger(__name__)
+
+
+class RouterApp:
+    """`start`, then wait for `failed` or a signal, then `stop`."""
+
+    def __init__(self, config: Config, kafka: KafkaSettings, clock: Clock | None = None) -> None:
+        self._config = config
+        self._kafka = kafka
+        self._clock = clock or SystemClock()
+        self._metrics = Metrics(version("spanjudge"))
+        self._tasks = Tasks()
+        self._admin: HttpServer | None = None
+        self.failed = self._tasks.failed
+
+    async def start(self) -> Addresses:
+        """Raises OSError for an address that cannot be had, `KafkaProblem` when Kafka or its topics cannot be used."""
+        self._config.data_dir.mkdir(parents=True, exist_ok=True)  # for the file that says where we listen
+        clients = KafkaClients(self._kafka)
+        layout = await ensure_topics(clients, ROUTER)
+        watch = TopicWatch(clients, layout.partitions, self._metrics.kafka.topic_problems)
+        rules = routing_rules(self._config, self._kafka, marks_of(self._config))
+        self._router = KafkaRouter(clients, layout, watch, rules, self._clock, self._metrics.kafka)
+        admin_address = await self._serve_admin()
+        self._tasks.run("watching the topics", watch.run())
+        self._tasks.run("routing", self._router.run())
+        return Addresses(None, None, admin_address)
+
+    async def _serve_admin(self) -> str | None:
+        if not self._config.admin.enabled:
+            return None
+        checks: dict[str, Check] = {"routing": self._check_routing}
+        self._admin = HttpServer(
+            admin_app(self._metrics, checks, refresh=self._refresh), self._config.admin.listen, "admin.listen"
+        )
+        address, task = await self._admin.start()
+        task.add_done_callback(self._tasks.ended)
+        self._admin_task = task
+        return address
+
+    async def _check_routing(self) -> str | None:
+        return self._router.problem()
+
+    async def _refresh(self) -> None:
+        self._router.refresh()
+        self._metrics.clock_stepped(self._clock.stepped_ns() / 1e9)
+
+    def reload(self) -> None:
+        """Every router must go by the same rules, so none changes them while others run."""
+        log.warning("config_not_reloaded", problem="a router takes a new configuration when it is started again")
+
+    async def stop(self, stopping: Stopping) -> None:
+        """Finish the transactions under way; what was read and not committed is read by whoever comes next."""
+        step = stopping.step
+        log.info("stopping", within_seconds=round(stopping.left_s(), 1))
+        await step("leaving the group", self._router.stop(stopping.left_s(0.7)), until=0.8)
+        if self._admin is not None:
+            self._admin.stop()
+        others = [self._admin_task] if self._admin is not None else []
+        await step("ending tasks", self._tasks.end(*others), until=1.0)
+        log.info("stopped", left=stopping.left)

@@ -1,0 +1,55 @@
+"""Every role as users run it, in processes of their own or in one: OTLP in, verdicts out, by way of Kafka."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from collector.kafka.settings import KafkaTopics
+from tests.collector.sessions.telemetry import span, trace_request
+from tests.end_to_end.server import Server
+from tests.kafka.desk import Desk
+
+pytestmark = pytest.mark.integration("kafka")
+
+
+def _kafka(desk: Desk) -> dict[str, Any]:
+    return {
+        "bootstrap_servers": desk.bootstrap,
+        "topics": {purpose: desk.name(purpose) for purpose in KafkaTopics.model_fields},
+        "create": {"replicas": 1, "partitions": 2, "session_partitions": 2},
+        "router_group": desk.name("router"),
+        "worker_group": desk.name("worker"),
+        "transactional_id": desk.name("router"),
+        "router": {"unnamed_seconds": 1, "root_seconds": 1},
+    }
+
+
+def _send(server: Server, *sessions: str) -> None:
+    """Of each session a root that names it, and before it a child that does not."""
+    for number, session in enumerate(sessions, 1):
+        server.send(trace_request([span(number, 2, 1)]))
+        server.send(trace_request([span(number, 1, session__id=session)]))
+
+
+def test_three_roles_in_three_processes_judge_what_the_first_is_sent(kafka: Desk, tmp_path: Path) -> None:
+    settings = _kafka(kafka)
+    receiver, router, worker = (
+        Server(tmp_path / role, role=role, kafka=settings) for role in ("receiver", "router", "worker")
+    )
+    with receiver, router, worker:
+        _send(receiver, "one", "two")
+        for session in ("one", "two"):
+            assert worker.judged(session, within_s=60).spans == 2
+        for server in (receiver, router, worker):
+            assert server.stop() == 0
+
+
+def test_all_roles_in_one_process_do_the_same(kafka: Desk, tmp_path: Path) -> None:
+    with Server(tmp_path, kafka=_kafka(kafka)) as server:
+        _send(server, "one", "two")
+        for session in ("one", "two"):
+            assert server.judged(session, within_s=60).spans == 2
+        assert server.stop() == 0
