@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from extractors.skills import LoadedBy, LoadOutcome, SkillInvocation
 from extractors.trajectory import CallOutcome, Failure, Prompt, Step, ToolCall, Trajectory
+from judge.origins import asking_turns, loading_calls
 from judge.transcript import in_order
 
 
@@ -18,49 +20,47 @@ def known_before(trajectory: Trajectory, call: ToolCall) -> Trajectory:
     """
     entries = in_order(trajectory)
     place = next(at for at, entry in enumerate(entries) if entry is call)
-    asking = _asking_turn(trajectory, call)
+    asked_by = {id(one): turn for one, turn in zip(trajectory.tool_calls, asking_turns(trajectory), strict=True)}
+    asking = asked_by[id(call)]
     earlier = entries[:place]
-    calls = tuple(_as_known(entry, call, asking) for entry in earlier if isinstance(entry, ToolCall))
+    known = {
+        id(entry): _as_known(entry, call, beside=asking is not None and asked_by[id(entry)] is asking)
+        for entry in earlier
+        if isinstance(entry, ToolCall)
+    }
     steps = tuple(entry for entry in earlier if isinstance(entry, Step) and _was_over(entry, call, asking))
     return replace(
         trajectory,
         prompts=tuple(entry for entry in earlier if isinstance(entry, Prompt)),
         steps=steps,
-        tool_calls=calls,
+        tool_calls=tuple(known.values()),
         failures=tuple(entry for entry in earlier if isinstance(entry, Failure)),
-        skill_invocations=tuple(
-            known for load in trajectory.skill_invocations if (known := _load_as_known(load, calls)) is not None
-        ),
+        skill_invocations=tuple(_known_loads(trajectory, known)),
         answer=None,
         answer_anchor=None,
     )
-
-
-def _asking_turn(trajectory: Trajectory, call: ToolCall) -> Step | None:
-    if call.call_id is None:
-        return None
-    turns = (step for step in trajectory.steps if call.call_id in step.call_ids and step.agent == call.agent)
-    return next(turns, None)
 
 
 def _was_over(step: Step, call: ToolCall, asking: Step | None) -> bool:
     return step is asking or call.start_ns is None or step.end_ns <= call.start_ns
 
 
-def _as_known(earlier: ToolCall, call: ToolCall, asking: Step | None) -> ToolCall:
-    beside = asking is not None and earlier.call_id is not None and earlier.call_id in asking.call_ids
+def _as_known(earlier: ToolCall, call: ToolCall, *, beside: bool) -> ToolCall:
+    """`beside`: the same turn asked for both."""
     later = earlier.end_ns is not None and call.start_ns is not None and earlier.end_ns > call.start_ns
     if not (beside or later):
         return earlier
     return replace(earlier, outcome=CallOutcome.UNANSWERED, result=None, error=None)
 
 
-def _load_as_known(load: SkillInvocation, calls: tuple[ToolCall, ...]) -> SkillInvocation | None:
-    """None for a load that came later, or whose place is not known: a person's loads come before the agent acts."""
-    for call in calls:
-        mine = call.anchor == load.anchor if load.call_id is None else call.call_id == load.call_id
-        if mine and call.agent == load.agent:
-            if call.outcome is CallOutcome.UNANSWERED and load.outcome is not LoadOutcome.UNANSWERED:
-                return replace(load, outcome=LoadOutcome.UNANSWERED, refusal=None, body=None, body_hash=None)
-            return load
-    return load if load.loaded_by is LoadedBy.USER else None
+def _known_loads(trajectory: Trajectory, known: Mapping[int, ToolCall]) -> Iterator[SkillInvocation]:
+    """Without loads that came later, or whose place is not known: a person's loads come before the agent acts."""
+    for load, at in zip(trajectory.skill_invocations, loading_calls(trajectory), strict=True):
+        call = known.get(id(trajectory.tool_calls[at])) if at is not None else None
+        if call is None:
+            if load.loaded_by is LoadedBy.USER:
+                yield load
+        elif call.outcome is CallOutcome.UNANSWERED and load.outcome is not LoadOutcome.UNANSWERED:
+            yield replace(load, outcome=LoadOutcome.UNANSWERED, refusal=None, body=None, body_hash=None)
+        else:
+            yield load

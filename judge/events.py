@@ -14,6 +14,7 @@ from extractors.spans import Value
 from extractors.trajectory import CallOutcome, ToolCall, Trajectory
 from judge.describe import arguments_text, call_text, skill_text
 from judge.globs import matches
+from judge.origins import loading_calls
 from judge.suites import ArgumentRule, Event, same_skill
 
 
@@ -35,13 +36,8 @@ def things_done(trajectory: Trajectory) -> tuple[Done, ...]:
     A skill load has no time of its own: it stands where the call it came from stands. What the person loaded
     before the agent's first call has no call, and no known place.
     """
-    calls = trajectory.tool_calls
-    by_id = {(call.call_id, call.agent): at for at, call in reversed(tuple(enumerate(calls))) if call.call_id}
-    by_anchor = {call.anchor: at for at, call in reversed(tuple(enumerate(calls)))}
-    done = [Done(call, at) for at, call in enumerate(calls)]
-    for load in trajectory.skill_invocations:
-        at = by_id.get((load.call_id, load.agent)) if load.call_id is not None else None
-        done.append(Done(load, by_anchor.get(load.anchor) if at is None else at))
+    done = [Done(call, at) for at, call in enumerate(trajectory.tool_calls)]
+    done += [Done(*one) for one in zip(trajectory.skill_invocations, loading_calls(trajectory), strict=True)]
     return tuple(sorted(done, key=lambda thing: (thing.position is None, thing.position or 0)))
 
 

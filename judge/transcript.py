@@ -8,7 +8,7 @@ Sizes are estimated at 3.5 bytes of UTF-8 a token, which errs on the safe side f
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from extractors.anchors import Anchor
@@ -16,6 +16,7 @@ from extractors.skills import Skill
 from extractors.trajectory import ROOT_AGENT, Failure, Prompt, Step, ToolCall, Trajectory
 from judge.describe import arguments_text
 from judge.fence import Markup, element, escape, fence, size
+from judge.origins import asking_turns
 from judge.redaction import NOTHING, Redaction
 
 BYTES_PER_TOKEN = 3.5
@@ -64,13 +65,12 @@ def transcript(trajectory: Trajectory, most_tokens: int = DEFAULT_TOKENS, redact
 def in_order(trajectory: Trajectory) -> tuple[Entry, ...]:
     """Everything that a transcript shows, in time order. A call without a time stands after the model turn that asked
     for it, or after the call before it."""
-    asked_ns = {call_id: step.start_ns for step in trajectory.steps for call_id in step.call_ids}
     timed: list[tuple[int, int, Entry]] = [(prompt.time_ns, 0, prompt) for prompt in trajectory.prompts]
     timed += [(step.start_ns, 1, step) for step in trajectory.steps]
     timed += [(failure.time_ns, 3, failure) for failure in trajectory.failures]
     latest_ns = trajectory.started_ns
-    for call in trajectory.tool_calls:
-        latest_ns = _call_ns(call, asked_ns, latest_ns)
+    for call, asking in zip(trajectory.tool_calls, asking_turns(trajectory), strict=True):
+        latest_ns = _call_ns(call, asking, latest_ns)
         timed.append((latest_ns, 2, call))
     return tuple(entry for _, _, entry in sorted(timed, key=lambda item: item[:2]))
 
@@ -190,10 +190,10 @@ def _gap(gone: Sequence[Entry]) -> Markup:
     return Markup(f'<left_out entries="{len(gone)}"{counts}/>')
 
 
-def _call_ns(call: ToolCall, asked_ns: Mapping[str, int], latest_ns: int) -> int:
+def _call_ns(call: ToolCall, asking: Step | None, latest_ns: int) -> int:
     if call.start_ns is not None:
         return call.start_ns
-    return asked_ns.get(call.call_id, latest_ns) if call.call_id is not None else latest_ns
+    return latest_ns if asking is None else asking.start_ns
 
 
 def _entry(number: int, entry: Entry, cap: int | None, redaction: Redaction) -> Markup:

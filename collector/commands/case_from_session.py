@@ -10,6 +10,7 @@ from typing import Any
 from extractors.skills import LoadOutcome
 from extractors.trajectory import CallOutcome, Trajectory
 from judge.events import by_agent
+from judge.origins import loading_calls
 
 _LONGEST_TASK = 400
 _MOST_STEPS = 10
@@ -85,13 +86,10 @@ def _loaded(trajectory: Trajectory) -> str | None:
 
 def _worked(trajectory: Trajectory) -> list[str]:
     """Tools that were called with success, in order of their first call, without those that loaded a skill."""
-    loads = trajectory.skill_invocations
-    loading = {load.anchor for load in loads} | {load.call_id for load in loads if load.call_id}
+    loading = set(loading_calls(trajectory))
     names = (
         call.name
-        for call in trajectory.tool_calls
-        if call.outcome in {CallOutcome.OK, CallOutcome.UNANSWERED}
-        and call.anchor not in loading
-        and (call.call_id is None or call.call_id not in loading)
+        for at, call in enumerate(trajectory.tool_calls)
+        if call.outcome in {CallOutcome.OK, CallOutcome.UNANSWERED} and at not in loading
     )
     return list(dict.fromkeys(names))[:_MOST_STEPS]

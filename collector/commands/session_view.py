@@ -16,6 +16,7 @@ from collector.commands.trajectory_view import call_parts, load_parts, step_part
 from extractors.skills import LoadOutcome, SkillInvocation
 from extractors.trajectory import Failure, ToolCall, Trajectory
 from judge.describe import arguments_text
+from judge.origins import loading_calls
 from judge.passing import passed
 from judge.subjects import subjects_of
 from judge.verdict import Judged, NotApplicable, NotJudged, Score, Subject
@@ -171,12 +172,9 @@ def _moments(trajectory: Trajectory, most: int) -> list[_Moment]:
 
 def _skill_moments(trajectory: Trajectory) -> Iterator[_Moment]:
     """A skill load has no time of its own: it stands where the call stands that it came from."""
-    by_id = {(call.call_id, call.agent): call.start_ns for call in trajectory.tool_calls if call.call_id}
-    by_anchor = {call.anchor: call.start_ns for call in trajectory.tool_calls}
     loads = trajectory.skill_invocations
-    for load, subject in zip(loads, subjects_of(loads), strict=True):
-        at_ns = by_id.get((load.call_id, load.agent)) if load.call_id else None
-        at_ns = by_anchor.get(load.anchor) if at_ns is None else at_ns
+    for load, subject, call in zip(loads, subjects_of(loads), loading_calls(trajectory), strict=True):
+        at_ns = trajectory.tool_calls[call].start_ns if call is not None else None
         yield _Moment(at_ns, 3, "skill", tuple(load_parts(load)), subject, _load_details(load))
 
 
