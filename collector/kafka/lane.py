@@ -62,12 +62,16 @@ class Lane:
             self._inbox.put(records)
             self._came.set()
 
-    def stands(self, topic: str, position: int, end: int | None, heard: int | None) -> None:
-        """How far the consumer has read a topic of this partition, and where that ends, by the broker's last answer."""
+    def stands(self, topic: str, position: int, end: int, heard: int) -> None:
+        """How far the consumer has read a topic of this partition, and where that ends; see `Progress.seen`."""
         if self.work is not None and not self._held:
             self._inbox.reached(topic, position)
-            if end is not None and heard is not None:
-                self.work.progress.seen(topic, end, heard, self._parts.now_ms())
+            self.work.progress.seen(topic, end, heard, self._parts.now_ms())
+
+    @property
+    def waiting(self) -> int:
+        """Messages that were read and are not worked on."""
+        return len(self._inbox)
 
     # -- changing hands -------------------------------------------------------------------------------------------
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 import structlog
 from aiokafka import ConsumerRebalanceListener, TopicPartition
-from aiokafka.errors import CorruptRecordException, KafkaError
+from aiokafka.errors import CorruptRecordException, IllegalStateError, KafkaError
 
 from collector.clock import Clock
 from collector.kafka.clients import KafkaClients, stop
@@ -49,7 +50,9 @@ class KafkaRouter(ConsumerRebalanceListener):  # type: ignore[misc]  # the libra
         self._leaving: set[asyncio.Task[None]] = set()
         self._consumer: Any = None
         self._stopping = asyncio.Event()
-        self._problem: str | None = "not yet a member of its group"
+        self._ended = asyncio.Event()
+        self._reading: str | None = None
+        self._membership: str | None = "not yet a member of its group"
         self._unread = 0
         self._parts = LaneParts(
             clients, layout, rules, clock, metrics, self._again, lambda: watch.problem, self._parked_bytes
@@ -58,7 +61,8 @@ class KafkaRouter(ConsumerRebalanceListener):  # type: ignore[misc]  # the libra
     def problem(self) -> str | None:
         """Why telemetry does not reach its sessions, for the ready probe; None when all is well. Partitions that are
         being taken over are no problem."""
-        problems = (self._watch.problem, self._problem, *(lane.problem for lane in self._lanes.values()))
+        lanes = (lane.problem for lane in self._lanes.values())
+        problems = (self._watch.problem, self._membership, self._reading, *lanes)
         return next((problem for problem in problems if problem is not None), None)
 
     def _parked_bytes(self) -> int:
@@ -74,7 +78,7 @@ class KafkaRouter(ConsumerRebalanceListener):  # type: ignore[misc]  # the libra
                 partitions=len(self._lanes),
                 traces=sum(len(work.router.traces) for work in works),
                 parked_bytes=sum(work.router.parked_bytes for work in works),
-                unread=self._unread,
+                waiting=self._unread + sum(lane.waiting for lane in self._lanes.values()),
                 behind_s=max((now_ms - work.progress.read_ms() for work in works), default=0) / 1000,
             )
         )
@@ -88,15 +92,26 @@ class KafkaRouter(ConsumerRebalanceListener):  # type: ignore[misc]  # the libra
             lambda: self._clients.consumer(settings.router_group, isolation=settings.isolation)
         )
         self._consumer.subscribe([self._topics.spans, self._topics.logs], listener=self)
-        while not self._stopping.is_set():
-            try:
-                await self._poll()
-            except CorruptRecordException as error:
-                await self._read_anew(error)
-            except KafkaError as error:
-                self._problem = f"the topics of telemetry cannot be read: {error or type(error).__name__}"
-                log.warning("kafka_not_read", error=self._problem)
-                await asyncio.sleep(_AGAIN_S)
+        try:
+            while not self._stopping.is_set():
+                await self._read()
+        finally:
+            self._ended.set()
+
+    async def _read(self) -> None:
+        try:
+            await self._poll()
+            self._reading = None
+        except IllegalStateError:  # a partition was taken from us between two lines
+            log.debug("partition_gone")
+        except CorruptRecordException as error:
+            self._reading = f"a message arrives damaged: {error}"
+            log.warning("kafka_message_damaged", error=str(error))
+            await self._read_anew()
+        except KafkaError as error:
+            self._reading = f"the topics of telemetry cannot be read: {type(error).__name__}: {error}"
+            log.warning("kafka_not_read", error=self._reading)
+            await asyncio.sleep(_AGAIN_S)
 
     async def _poll(self) -> None:
         lanes = [lane for lane in self._lanes.values() if lane.wants]
@@ -107,29 +122,28 @@ class KafkaRouter(ConsumerRebalanceListener):  # type: ignore[misc]  # the libra
         for at, records in found.items():
             if (lane := self._lanes.get(at.partition)) is not None:
                 lane.offer(records)
-        self._unread = 0
-        for lane in lanes:
-            for at in lane.partitions:
-                await self._tell_where(lane, at)
+        self._unread = sum(
+            [await self._tell_where(lane, at) for lane in list(self._lanes.values()) for at in lane.partitions]
+        )
 
-    async def _tell_where(self, lane: Lane, at: TopicPartition) -> None:
-        if at not in self._consumer.assignment():
-            return
+    async def _tell_where(self, lane: Lane, at: TopicPartition) -> int:
+        """How many messages of the partition stand unread."""
+        if lane.work is None or at not in self._consumer.assignment():
+            return 0
         end, heard = self._consumer.highwater(at), self._consumer.last_poll_timestamp(at)
         if end is None:
-            return
+            return 0
         position = await self._consumer.position(at)
         lane.stands(at.topic, position, end, heard)
-        self._unread += max(0, end - position)
+        unread: int = end - position
+        return max(0, unread)
 
-    async def _read_anew(self, error: CorruptRecordException) -> None:
+    async def _read_anew(self) -> None:
         """It may have been damaged on its way; what is damaged on the broker's disk stays a problem until it is mended
         there."""
-        self._problem = f"a message arrives damaged: {error}"
-        log.warning("kafka_message_damaged", error=str(error))
+        await asyncio.sleep(_AGAIN_S)
         for at in self._consumer.assignment():
             self._consumer.seek(at, await self._consumer.position(at))
-        await asyncio.sleep(_AGAIN_S)
 
     def _seek(self, at: TopicPartition, offset: int) -> None:
         self._consumer.seek(at, offset)
@@ -166,7 +180,7 @@ class KafkaRouter(ConsumerRebalanceListener):  # type: ignore[misc]  # the libra
             if number < known and {(topic, number) for topic in (self._topics.spans, self._topics.logs)} <= assigned
         }
         strange = sorted(numbers - ours)
-        self._problem = f"partitions {strange} are new, or were given to us of one topic only" if strange else None
+        self._membership = f"partitions {strange} are new, or were given to us of one topic only" if strange else None
         return ours
 
     def _leave(self, lane: Lane) -> None:
@@ -187,4 +201,7 @@ class KafkaRouter(ConsumerRebalanceListener):  # type: ignore[misc]  # the libra
             await asyncio.wait(self._leaving, timeout=within_s / 2)
         await self._again.stop()
         if self._consumer is not None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_AGAIN_S):
+                    await self._ended.wait()
             await stop(self._consumer)

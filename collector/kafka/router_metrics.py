@@ -17,7 +17,7 @@ class RouterState:
     partitions: int = 0
     traces: int = 0
     parked_bytes: int = 0
-    unread: int = 0
+    waiting: int = 0
     behind_s: float = 0.0
 
 
@@ -52,8 +52,8 @@ class RouterMetrics:
         self._partitions = gauge("kafka_router_partitions", "Partitions of telemetry that this router has")
         self._traces = gauge("kafka_router_traces", "Traces that it remembers")
         self._parked = gauge("kafka_router_parked_bytes", "Of telemetry that waits for a name, in memory")
-        self._unread = gauge(
-            "kafka_router_waiting_messages", "Messages in its partitions that it has not yet read: work that waits"
+        self._waiting = gauge(
+            "kafka_router_waiting_messages", "Messages in its partitions that it has not yet worked on"
         )
         self._behind = gauge(
             "kafka_router_behind_seconds", "Everything that stood in its partitions this long ago has been read"
@@ -99,5 +99,5 @@ class RouterMetrics:
         self._partitions.set(state.partitions)
         self._traces.set(state.traces)
         self._parked.set(state.parked_bytes)
-        self._unread.set(state.unread)
+        self._waiting.set(state.waiting)
         self._behind.set(state.behind_s)

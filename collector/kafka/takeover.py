@@ -5,7 +5,7 @@ To be done when nobody else can write for the partition any more, that is with a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +17,7 @@ from aiokafka.structs import ConsumerRecord, OffsetAndMetadata
 from collector.kafka.clients import KafkaClients, stop
 from collector.kafka.errors import KafkaUnusable
 from collector.kafka.link_log import Chunk, LinkLog
-from collector.kafka.trace_facts import FactsOfAnotherVersion, FactsUnreadable, decode_facts
+from collector.kafka.trace_facts import FactsOfAnotherVersion, FactsUnreadable, TraceFact, decode_facts
 from collector.kafka.traces import Patience, Traces
 
 log = structlog.get_logger(__name__)
@@ -63,11 +63,12 @@ async def take_over(
     known = {at: told.offset for at, told in committed.items() if told.offset >= 0}
     skipped = sum(max(0, first[at] - offset) for at, offset in known.items())
     starts = {at.topic: max(first[at], known.get(at, usual[at])) for at in (spans, logs)}
+    told = [(record, facts) for record in chunks if (facts := _facts(record)) is not None]
     traces = Traces(patience)
-    told = [(record, _learn(traces, record, now_ms())) for record in chunks]
-    readable = [Chunk(record.key or b"", keys, now_ms(), record.offset) for record, keys in told if keys is not None]
-    link_log = LinkLog(ends[links], readable, renew_ms)
-    return Estate(traces, link_log, ends[links], starts, skipped, len(told) - len(readable))
+    traces.learn((fact for _, facts in told for fact in facts), now_ms())
+    known_chunks = [_chunk(record, facts, now_ms()) for record, facts in told]
+    link_log = LinkLog(ends[links], known_chunks, renew_ms)
+    return Estate(traces, link_log, ends[links], starts, skipped, len(chunks) - len(told))
 
 
 def _read_from(committed: Mapping[TopicPartition, OffsetAndMetadata]) -> int:
@@ -93,16 +94,17 @@ async def _chunks(consumer: Any, links: TopicPartition, start: int, end: int) ->
     return sorted(found.values(), key=lambda record: record.offset)
 
 
-def _learn(traces: Traces, record: ConsumerRecord[bytes, bytes], now_ms: int) -> list[tuple[str, bytes]] | None:
-    """The traces that it tells of; None when it tells nothing. Raises `KafkaUnusable`."""
+def _facts(record: ConsumerRecord[bytes, bytes]) -> list[TraceFact] | None:
+    """None when it tells nothing. Raises `KafkaUnusable`."""
     try:
-        facts = decode_facts(record.value or b"")
+        return decode_facts(record.value or b"")
     except FactsUnreadable as error:
         log.warning("links_unreadable", partition=record.partition, offset=record.offset, error=str(error))
         return None
     except FactsOfAnotherVersion as error:
         where = f"{record.topic}, partition {record.partition}, offset {record.offset}"
         raise KafkaUnusable(f"{where}: {error}; run the version of SpanJudge that wrote it") from error
-    for fact in facts:
-        traces.learn(fact, now_ms)
-    return [fact.key for fact in facts]
+
+
+def _chunk(record: ConsumerRecord[bytes, bytes], facts: Sequence[TraceFact], now_ms: int) -> Chunk:
+    return Chunk(record.key or b"", [fact.key for fact in facts], now_ms, record.offset)

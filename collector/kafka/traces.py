@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import islice
@@ -12,7 +12,7 @@ from typing import TypeAlias
 from collector.kafka.message_items import Item
 from collector.kafka.trace_facts import TraceFact
 from collector.sessions.keys import Kind, Owner
-from collector.sessions.links import MOST_SESSIONS, TraceKey
+from collector.sessions.links import TraceKey
 
 Home: TypeAlias = str | None
 """A session by its id; None is the trace itself, as a session of its own."""
@@ -34,7 +34,7 @@ class Patience:
     root_ms: int = 30_000
     most_ms: int = 14_400_000
     remember_ms: int = 900_000
-    most_traces: int = 1_000_000
+    most_traces: int = 250_000
 
 
 class Trace:
@@ -91,22 +91,25 @@ class Traces:
             trace.root_ms = now_ms
             self._file(key, trace)
 
-    def learn(self, fact: TraceFact, now_ms: int) -> None:
-        """What somebody before us has written down. Its times begin anew: its telemetry may have been waiting."""
-        trace = self.touch(fact.key, now_ms)
-        trace.names = tuple(dict.fromkeys((*trace.names, *fact.names)))[:MOST_SESSIONS]
-        trace.by_resource = fact.by_resource or trace.by_resource
-        trace.given |= fact.given
-        known = dict(_pairs(trace.places)) | dict(_pairs(fact.places))
-        trace.places = array("q", (number for pair in known.items() for number in pair))
+    def learn(self, facts: Iterable[TraceFact], now_ms: int) -> None:
+        """All that somebody before us has written down. Times begin anew: telemetry may have been waiting."""
+        places: dict[TraceKey, dict[int, int]] = {}
+        for fact in facts:
+            trace = self.touch(fact.key, now_ms)
+            trace.names = tuple(dict.fromkeys((*trace.names, *fact.names)))
+            trace.by_resource = fact.by_resource or trace.by_resource
+            trace.given |= fact.given
+            places.setdefault(fact.key, {}).update(zip(fact.places[::2], fact.places[1::2], strict=True))
+        for key, counts in places.items():
+            self._traces[key].places = array("q", (number for pair in counts.items() for number in pair))
 
     def due(self, read_ms: int) -> Iterator[tuple[TraceKey, Trace]]:
         """Traces that have waited long enough by `read_ms`, the time up to which all is read (see `Progress`): those
         with homes are to be forgotten, the others given out, before the next is asked for."""
-        for _ in range(min(len(self._due), _MOST_LOOKS)):
-            if self._due[0][0] > read_ms:
-                return
-            key = heappop(self._due)[1]
+        keys: dict[TraceKey, None] = {}
+        while self._due and self._due[0][0] <= read_ms and len(keys) < _MOST_LOOKS:
+            keys[heappop(self._due)[1]] = None
+        for key in keys:
             trace = self._traces.get(key)
             if trace is None:
                 continue
@@ -146,7 +149,3 @@ def stronger(name: str, than: str | None, tenant: str) -> bool:
 def whole(key: TraceKey, trace: Trace) -> TraceFact:
     """All that there is to be written down of a trace."""
     return TraceFact(key, trace.names, trace.by_resource, trace.places, trace.given)
-
-
-def _pairs(places: Sequence[int]) -> Iterator[tuple[int, int]]:
-    return zip(places[::2], places[1::2], strict=True)

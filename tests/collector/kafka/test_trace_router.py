@@ -55,12 +55,12 @@ class Partition:
     def take_over(self) -> None:
         """By a router that knows what is written down, and nothing else."""
         traces = Traces(self.patience)
-        chunks = []
+        chunks, learned = [], []
         for key, (offset, value) in sorted(self.facts.items(), key=lambda entry: entry[1][0]):
             facts = decode_facts(value)
-            for fact in facts:
-                traces.learn(fact, self.now_ms)
+            learned += facts
             chunks.append(Chunk(key, [fact.key for fact in facts], self.now_ms, offset))
+        traces.learn(learned, self.now_ms)
         self.links = LinkLog(self.written, chunks, self.renew_ms)
         giving = Giving(self.rate, self.most_bytes, trace_is_session=self.trace_is_session)
         self.router = TraceRouter(traces, _MARKS, giving)

@@ -1,0 +1,35 @@
+"""Times that are not given follow from those of sessions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from collector.building import marks_of
+from collector.config import Config
+from collector.kafka.lane_work import RoutingRules
+from collector.kafka.router_rules import routing_rules
+
+
+def _rules(router: dict[str, Any], **sections: Any) -> RoutingRules:
+    kafka = {"bootstrap_servers": "127.0.0.1:9092", "router": router}
+    config = Config.model_validate({"kafka": kafka, **sections})
+    assert config.kafka is not None
+    return routing_rules(config, config.kafka, marks_of(config))
+
+
+def test_times_of_sessions_hold_where_none_are_given() -> None:
+    sessions = {"idle_seconds": 60, "late_window_seconds": 120, "max_age_seconds": 600}
+    patience = _rules({}, sessions=sessions).patience
+    assert (patience.name_ms, patience.remember_ms, patience.most_ms) == (60_000, 180_000, 600_000)
+
+
+def test_times_that_are_given_hold() -> None:
+    router = {"unnamed_seconds": 1, "root_seconds": 2, "remember_seconds": 3, "max_traces": 4}
+    patience = _rules(router).patience
+    assert (patience.name_ms, patience.root_ms, patience.remember_ms, patience.most_traces) == (1000, 2000, 3000, 4)
+
+
+def test_sampling_and_unnamed_traces_are_as_for_one_process() -> None:
+    rules = _rules({}, sampling={"rate": 0.25}, sessions={"without_id": "drop"})
+    assert (rules.rate, rules.trace_is_session) == (0.25, False)
+    assert _rules({}).trace_is_session
