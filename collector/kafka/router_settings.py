@@ -26,7 +26,7 @@ class KafkaRouterSettings(Section):
         "sessions.idle_seconds and sessions.late_window_seconds together where left out",
     )
     max_traces: int = Field(
-        1_000_000, gt=0, description="remembered in each partition; above it those that began first are let go"
+        250_000, gt=0, description="remembered in each partition; above it those that began first are let go"
     )
     parked_bytes: int = Field(
         256 * _MIB, ge=0, description="of waiting telemetry kept in memory; the rest is read again from Kafka"
