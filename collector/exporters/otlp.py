@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
@@ -76,15 +77,21 @@ class OtlpExporter:
 
     async def _send_missing(self, signal: Signal, judged: Sequence[Judged]) -> Outcome:
         missing = [item for item in judged if item.id not in self._taken[signal]]
-        # Before encoding, which cuts long texts: half a secret would not be known for one.
-        masked = [masked_judged(item, self._redaction) for item in missing]
-        request = self._encoders[signal](masked, self._version)
-        if not request.ByteSize():
+        # Elsewhere: a batch takes tens of milliseconds, and the event loop has telemetry to take.
+        request = await asyncio.to_thread(self._encoded, signal, missing)
+        if request is None:
             return Delivered()
         outcome = await self._sender.send(signal, request)
         if isinstance(outcome, Delivered):
             self._taken[signal].update(item.id for item in missing)
         return outcome
+
+    def _encoded(self, signal: Signal, judged: Sequence[Judged]) -> Request | None:
+        """None when there is nothing to say about them."""
+        # Masked before encoding, which cuts long texts: half a secret would not be known for one.
+        masked = [masked_judged(item, self._redaction) for item in judged]
+        request = self._encoders[signal](masked, self._version)
+        return request if request.ByteSize() else None
 
     def _forget(self, judged: Sequence[Judged]) -> None:
         for taken in self._taken.values():
