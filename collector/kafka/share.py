@@ -245,6 +245,9 @@ class Share:
                 claims.append(closing)
                 self._note(closing)
         await self._append()
+        for claim in claims:
+            if (latest := self._known[claim.digest].latest_judged) is not None:
+                await self._judged(claim.digest, latest.revision)  # its verdicts go on being told meanwhile
         await self._write([claim.digest for claim in claims])
         self.judging.add(claims)
 
@@ -262,8 +265,11 @@ class Share:
     async def _write(self, digests: Sequence[Digest]) -> None:
         """What is known of them by now. Raises `NotOurs`."""
         if digests:
-            records = [self._known[digest] for digest in dict.fromkeys(digests)]
-            await self._writer.write([(session_key(record.owner), encode(record)) for record in records])
+            records = {digest: self._known[digest] for digest in digests}
+            await self._writer.write([(session_key(record.owner), encode(record)) for record in records.values()])
+            for digest, record in records.items():
+                if self._known[digest] is record:
+                    self._known[digest] = record.without_verdicts()
 
     async def _move(self, now_ms: int) -> None:
         """Let traces go that belong to sessions, once what is being judged of them is."""
@@ -300,7 +306,7 @@ class Share:
         await self._write([claim.digest for claim in claims])
 
     async def _judged(self, digest: Digest, revision: int) -> bool:
-        """Take up what the store has on this closing. Returns whether that is news."""
+        """Take up what the store has on this closing. Returns whether an answer has come since."""
         owner = self._known[digest].owner
         verdicts = await self._stored(SessionRef(owner.name, revision, owner.tenant))
         before = self._known[digest]
@@ -308,7 +314,7 @@ class Share:
         self._pending.pop(digest, None)  # to the end: others have their turn
         if record.pending:
             self._pending[digest] = None
-        return record != before
+        return record.pending != before.pending
 
     async def _stored(self, ref: SessionRef) -> list[Judged]:
         """Waits for a store that is away."""
@@ -332,11 +338,13 @@ class Share:
 
     async def _sweep(self) -> None:
         """Forget what nobody asks for, and let files of the journal go."""
-        gone = [digest for digest in self._owners if self._book.index.find(digest) is None]
-        for digest in gone:
-            del self._owners[digest]
-            if (record := self._known.get(digest)) is not None and record.settled:
-                del self._known[digest]
+        find, low = self._book.index.find, self.low()
+        self._owners = {digest: owner for digest, owner in self._owners.items() if find(digest) is not None}
+        self._known = {
+            digest: record
+            for digest, record in self._known.items()
+            if find(digest) is not None or _matters(record, low)  # or it may be read again
+        }
         self._ahead = {digest: ahead for digest, ahead in self._ahead.items() if ahead}
         self.journal.drop_before(self._book.oldest_needed())
 

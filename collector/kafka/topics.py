@@ -222,7 +222,8 @@ def _config(settings: KafkaSettings, purpose: Purpose) -> dict[str, str]:
     telemetry, dead = (str(round(s * 1000)) for s in (create.telemetry_seconds, create.dead_letter_seconds))
     kept: dict[Purpose, dict[str, str]] = {
         "links": {"cleanup.policy": "compact,delete", "retention.ms": telemetry},
-        "verdicts": {"cleanup.policy": "compact"},
+        # Of no use to a takeover once the telemetry itself is gone, and each takeover reads all of it.
+        "verdicts": {"cleanup.policy": "compact,delete", "retention.ms": telemetry},
         "dead_letters": {"retention.ms": dead},
     }
     return {

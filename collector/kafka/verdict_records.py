@@ -62,6 +62,10 @@ class SessionRecord:
         pending = sum(1 for one in verdicts if _is_pending(one))
         return replace(self, closings=closings, verdicts=tuple(map(_verdict, verdicts)), pending=pending)
 
+    def without_verdicts(self) -> SessionRecord:
+        """To be remembered: there may be very many, and the store has the verdicts."""
+        return replace(self, verdicts=())
+
     @property
     def latest_judged(self) -> Closed | None:
         return next((each for each in reversed(self.closings) if each.judged), None)

@@ -65,7 +65,7 @@ class VerdictWriter:
 
 
 async def read_records(clients: KafkaClients, topic: str, partition: int) -> dict[Digest, SessionRecord]:
-    """The newest record of each session in the partition. Raises `KafkaNotReached` or KafkaError.
+    """The newest record of each session in the partition, without verdicts. Raises `KafkaNotReached` or KafkaError.
 
     A record that cannot be read counts as none: its session is judged again then, with the same ids.
     """
@@ -94,4 +94,4 @@ def _take(found: dict[Digest, SessionRecord], message: Any) -> None:
         log.warning("verdict_record_unreadable", partition=message.partition, offset=message.offset, error=str(error))
         return
     if session_key(record.owner) == message.key:
-        found[record.owner.digest] = record
+        found[record.owner.digest] = record.without_verdicts()

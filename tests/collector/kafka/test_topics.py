@@ -67,7 +67,7 @@ async def test_topics_are_made_to_keep_what_they_must(kafka: Desk) -> None:
     names = _names(kafka)
     await ensure_topics(_clients(kafka, names), (*ROUTER, "verdicts"))
     assert (await kafka.config(names["links"]))["cleanup.policy"] == "compact,delete"
-    assert (await kafka.config(names["verdicts"]))["cleanup.policy"] == "compact"
+    assert (await kafka.config(names["verdicts"]))["cleanup.policy"] == "compact,delete"
     assert (await kafka.config(names["sessions"]))["cleanup.policy"] == "delete"
     assert int((await kafka.config(names["spans"]))["max.message.bytes"]) > 8 * 1024**2
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,11 +11,15 @@ import pytest
 from collector.kafka.session_topic import session_headers
 from collector.kafka.worker import Bounds
 from collector.sessions.keys import Kind
+from judge.verdict import NotJudged
 from tests.collector.kafka.working import working, world
 from tests.collector.sessions.telemetry import trace_id
 from tests.eventually import eventually
 from tests.kafka.broker import Broker
 from tests.kafka.desk import Desk
+
+WAITING = NotJudged("pending", "waiting for a judge")
+DECLINED = NotJudged("declined", "the judge would not say")
 
 pytestmark = pytest.mark.integration("kafka")
 
@@ -294,3 +299,28 @@ async def test_a_broker_that_restarts_costs_time_and_nothing_else(own_kafka: Bro
         await half.silence()
         await half.judged("before", "after")
         assert await there.revisions() == {"before": [1], "after": [1]}
+
+
+async def test_answers_of_a_judge_that_come_later_are_told_by_whoever_has_the_partition(
+    kafka: Desk, tmp_path: Path
+) -> None:
+    async with world(kafka, tmp_path) as there:
+        async with working(there, "first", judge=True) as first:
+            await there.send("s")
+            await first.silence()
+            await first.judged("s")
+            pending = (await there.records())["s"][-1]["pending"]
+            assert pending > 0
+        async with working(there, "second", judge=True) as second:
+            await second.has_read()
+            ref = (await there.store.session("s"))[0].ref
+            for one in await there.store.verdicts(ref):
+                if one.verdict.outcome == WAITING:
+                    await there.store.settle(replace(one, verdict=replace(one.verdict, outcome=DECLINED)), ())
+
+            async def told() -> bool:
+                return not (await there.records())["s"][-1]["pending"]
+
+            await eventually(told, "the answers are in the topic")
+            reasons = [each.get("reason") for each in (await there.records())["s"][-1]["verdicts"]]
+            assert reasons.count("declined") == pending

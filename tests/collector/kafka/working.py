@@ -47,8 +47,9 @@ NO_JUDGE = NotJudged("no_judge_configured", "")
 
 
 def _asked(number: int, session: str) -> Span:
-    """A span in which somebody asks a model: of a trace that nobody named, others are not worth judging."""
+    """A span in which a model answers somebody: of a trace that nobody named, others are not worth judging."""
     asked = '[{"role":"user","parts":[{"type":"text","content":"What is on the shelf?"}]}]'
+    answered = '[{"role":"assistant","parts":[{"type":"text","content":"Tea."}],"finish_reason":"stop"}]'
     return span(
         number,
         number,
@@ -56,6 +57,7 @@ def _asked(number: int, session: str) -> Span:
         gen_ai__operation__name="chat",
         gen_ai__request__model="some-model",
         gen_ai__input__messages=asked,
+        gen_ai__output__messages=answered,
     )
 
 
@@ -211,16 +213,23 @@ async def world(desk: Desk, directory: Path, partitions: int = 1, **settings: An
 
 @asynccontextmanager
 async def working(
-    there: World, name: str = "w", policy: Policy = POLICY, *, bounds: Bounds | None = None, max_waiting: int = 100
+    there: World,
+    name: str = "w",
+    policy: Policy = POLICY,
+    *,
+    bounds: Bounds | None = None,
+    max_waiting: int = 100,
+    judge: bool = False,
 ) -> AsyncIterator[Working]:
-    """A worker, while the block runs. `name` is that of its directory."""
+    """A worker, while the block runs. `name` is that of its directory. With a `judge` questions wait for one."""
     clients, metrics = KafkaClients(there.kafka), Metrics("test")
     layout = await ensure_topics(clients, WORKER)
     producing = Producing(clients, metrics.kafka, layout.most_bytes)
     await producing.start()
     watch = TopicWatch(clients, layout.partitions, metrics.kafka.topic_problems)
     places = OpenPlaces()
-    gate = Gate(Evaluation(Reader(places, there.clock, NO_JUDGE), there.store, RULES, conclude, exporters=()))
+    reader = Reader(places, there.clock, None if judge else NO_JUDGE)
+    gate = Gate(Evaluation(reader, there.store, RULES, conclude, exporters=()))
     means = Means(
         directory=there.directory / name / "partitions",
         policy=lambda: policy,
