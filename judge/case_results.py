@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TypeVar
 
 from extractors.trajectory import Trajectory
 from judge.composite import ADHERENCE, USUAL, CompositeRules, composite, part
@@ -12,6 +13,8 @@ from judge.passing import COMPOSITE, PASS, passed
 from judge.significance import Count
 from judge.verdict import NotApplicable, NotJudged, Score, SessionRef, Verdict
 from judge.yardstick import Yardstick, yardstick_of
+
+M = TypeVar("M", bound=Hashable)
 
 FORBIDDEN = "forbidden_events"
 BROKEN: Mapping[str, frozenset[str]] = {
@@ -119,27 +122,29 @@ def _unknown(verdicts: Iterable[Verdict]) -> Iterator[str]:
 
 
 def session_counts(sessions: Iterable[JudgedSession]) -> dict[str, Count]:
-    """By evaluator, whatever it measured by: sessions as `session_rates` counts them."""
-    counts: dict[str, Count] = {}
-    for yardstick, count in session_rates(sessions).items():
-        counts[yardstick.evaluator] = counts.get(yardstick.evaluator, Count()) + count
-    return counts
+    """By evaluator, whatever it measured by: what `session_rates` counts apart may be of one session."""
+    return _sessions_by(sessions, lambda verdict: verdict.evaluator)
 
 
 def session_rates(sessions: Iterable[JudgedSession]) -> dict[Yardstick, Count]:
     """Sessions in which all scored verdicts of one yardstick passed, and others with a score. A session counts once:
     its calls are not independent of each other, and a test that took them for it would see too much. One in which a
     question was left unanswered and nothing failed is in neither: nobody knows whether it passed."""
-    counts: dict[Yardstick, Count] = {}
+    return _sessions_by(sessions, yardstick_of)
+
+
+def _sessions_by(sessions: Iterable[JudgedSession], measured_by: Callable[[Verdict], M]) -> dict[M, Count]:
+    counts: dict[M, Count] = {}
     for session in sessions:
-        good: dict[Yardstick, bool] = {}
+        good: dict[tuple[str, M], bool] = {}
         for verdict in session.verdicts:
             if (found := passed(verdict)) is not None:
-                good[yardstick_of(verdict)] = good.get(yardstick_of(verdict), True) and found
+                key = verdict.evaluator, measured_by(verdict)
+                good[key] = good.get(key, True) and found
         unanswered = {verdict.evaluator for verdict in session.verdicts if is_unanswered(verdict)}
-        for yardstick, right in good.items():
-            if not (right and yardstick.evaluator in unanswered):
-                counts[yardstick] = counts.get(yardstick, Count()) + (Count(1, 0) if right else Count(0, 1))
+        for (evaluator, measure), right in good.items():
+            if not (right and evaluator in unanswered):
+                counts[measure] = counts.get(measure, Count()) + (Count(1, 0) if right else Count(0, 1))
     return counts
 
 

@@ -112,11 +112,11 @@ def by(model: str | None, outcome: Outcome) -> Verdict:
     return replace(verdict("tool_selection", outcome), judge_model=model, prompt_version="v1")
 
 
-def test_scores_of_different_judges_are_counted_apart() -> None:
+def test_scores_of_different_judges_are_counted_apart_and_their_session_once() -> None:
     sessions = [session(by("a", score(1)), by("b", score(0))), session(by("a", score(1)))]
     a, b = (Yardstick("tool_selection", "1", model, "v1") for model in "ab")
     assert session_rates(sessions) == {a: Count(2, 0), b: Count(0, 1)}
-    assert session_counts(sessions) == {"tool_selection": Count(2, 1)}
+    assert session_counts(sessions) == {"tool_selection": Count(1, 1)}
 
 
 def test_a_session_with_an_open_question_counts_only_if_something_failed() -> None:
