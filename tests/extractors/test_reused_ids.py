@@ -15,8 +15,8 @@ from extractors.trajectory import ToolCall
 from tests.extractors.fixtures import name_of, scenarios, session_in
 
 APART = {"claude_code", "codex", "gemini_cli", "claude_agent_sdk"}
-"""Harnesses whose calls are joined otherwise. Claude Code and Codex tell such ids apart by turn, as their own tests say;
-those of the other two come from one source and are random."""
+"""Harnesses whose calls are joined otherwise. Claude Code and Codex tell such ids apart by turn, as their own tests
+say; those of the other two come from one source and are random."""
 
 SCENARIOS = [one for one in scenarios() if one.parent.name not in APART]
 
