@@ -32,7 +32,7 @@ from collector.reloading import Reloading
 from collector.rules import scales_of
 from collector.source import OwnSource, Source
 from collector.stopping import Stopping, leave
-from collector.store.sqlite import SqliteStore
+from collector.store.opening import open_store
 
 log = structlog.get_logger(__name__)
 
@@ -75,8 +75,12 @@ class App:
         directory = self._config.data_dir
         self._lock = await _lock(directory)
         concluding = composites_for(self._config.composite.rules(), self._metrics.verdict)
-        self._store = SqliteStore.open(
-            directory / STORE_FILE, concluding=concluding, damage=self._metrics.record_unreadable
+        self._store = await asyncio.to_thread(
+            open_store,
+            self._config.store,
+            directory / STORE_FILE,
+            concluding=concluding,
+            damage=self._metrics.record_unreadable,
         )
         self._source = self._make_source()
         self._common = common = build_common(

@@ -161,6 +161,27 @@ class Journal(Section):
     min_free_bytes: int = Field(512 * 1024 * 1024, ge=0, description="refuse telemetry below this much free")
 
 
+class StoreSettings(Section):
+    """Where verdicts are kept. Several replicas share one PostgreSQL; without `url` it is a file in `data_dir`."""
+
+    url: SecretStr | None = Field(None, description="postgresql://user:password@host:5432/database, encoded in UTF8")
+    pool_size: int = Field(5, ge=1, le=100, description="connections to read by; two more write")
+    connect_timeout_seconds: Seconds = 5
+    statement_timeout_seconds: Seconds = Field(30, description="longest wait for one statement, or for a connection")
+    lease_seconds: Seconds = Field(
+        600, description="what a replica took to ask or to send is left to it for this long, if it does not end before"
+    )
+
+    @field_validator("url")
+    @classmethod
+    def _names_a_postgresql(cls, url: SecretStr | None) -> SecretStr | None:
+        if url is not None:
+            from collector.store.postgres_url import postgres_url  # slow, and seldom needed
+
+            postgres_url(url.get_secret_value())
+        return url
+
+
 class Price(Section):
     """Dollars for a million tokens. Cached input counts as input."""
 
@@ -236,6 +257,7 @@ class Config(Section):
     """The whole file. Every key may be left out."""
 
     data_dir: Path = Field(Path("data"), description="journal and verdicts live here")
+    store: StoreSettings = StoreSettings()
     receivers: Receivers = Receivers()
     admin: Listener = Listener(listen="127.0.0.1:9464")
     sessions: Sessions = Sessions()
@@ -265,6 +287,15 @@ class Config(Section):
         if role == "receiver" and receivers and not (receivers.grpc.enabled or receivers.http.enabled):
             raise ValueError("a receiver with receivers.grpc and receivers.http off takes nothing: enable one of them")
         return role
+
+    @model_validator(mode="after")
+    def _asking_ends_before_its_lease(self) -> Config:
+        if self.store.url is not None and self.store.lease_seconds <= self.judge.timeout_seconds:
+            raise ValueError(
+                f"store.lease_seconds ({self.store.lease_seconds:g}) must be more than judge.timeout_seconds "
+                f"({self.judge.timeout_seconds:g}): another replica would ask what is being asked"
+            )
+        return self
 
     @model_validator(mode="after")
     def _every_model_asked_has_its_price(self) -> Config:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-pytest_plugins = ("tests.kafka.fixtures", "tests.otelcol.fixtures")
+pytest_plugins = ("tests.kafka.fixtures", "tests.otelcol.fixtures", "tests.postgres.fixtures")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -44,7 +44,7 @@ async def ask_judge(examined: list[Examined], config: Config) -> Answers:
     judge = build_judge(config.judge)
     if judge is None:
         raise fail("--judge needs a key")
-    store = open_if_there(config.data_dir)
+    store = open_if_there(config)
     ledger = None if store is None else store.ledger
     try:
         with progress("questions", sum(len(one.questions) for one in examined)) as told:

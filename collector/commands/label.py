@@ -18,7 +18,7 @@ from collector.commands.terminal import console, safe
 from collector.errors import StoreUnavailable
 from collector.labelling import NotALabel, Said
 from collector.rules import load_scales
-from collector.store.sqlite import SqliteStore
+from collector.store.sql_store import SqlStore
 from collector.store.store import VerdictFilter
 from judge.documents import DocumentError
 from judge.verdict import Judged, Score
@@ -100,7 +100,7 @@ async def _desk(config_file: Path | None, data_dir: Path | None, author: str | N
     return Desk(store, scales, SystemClock(), author or getpass.getuser(), console())
 
 
-async def _find(store: SqliteStore, target: str, evaluator: str | None, tenant: str | None) -> Judged:
+async def _find(store: SqlStore, target: str, evaluator: str | None, tenant: str | None) -> Judged:
     """The verdict that is meant. Exits with 1, listing what there is, when that is not one."""
     if _VERDICT.fullmatch(target):
         found = await store.find_verdicts(VerdictFilter(id_prefix=target, limit=2))

@@ -16,7 +16,7 @@ from collector.commands.terminal import LONG, recorded, safe, short, styled
 from collector.label_queue import next_to_label
 from collector.labelling import NotALabel, Said, label_of
 from collector.store.labels import Label
-from collector.store.sqlite import SqliteStore
+from collector.store.sql_store import SqlStore
 from judge.question import Scale
 from judge.verdict import Judged, Score
 
@@ -27,7 +27,7 @@ _TEXT = 2_000
 class Desk:
     """What labelling needs."""
 
-    store: SqliteStore
+    store: SqlStore
     scales: Mapping[str, Scale]
     clock: Clock
     author: str

@@ -11,9 +11,11 @@ from typing import TypeVar
 
 from collector.commands.files import config_of, fail
 from collector.commands.terminal import safe, short
+from collector.config import Config
 from collector.data_directory import STORE_FILE, AlreadyRunning, locked
 from collector.errors import StoreOutdated, StoreUnavailable
-from collector.store.sqlite import SqliteStore
+from collector.store import opening
+from collector.store.sql_store import SqlStore
 from collector.store.store import ClosedSession, SessionFilter, SessionSummary, Store
 
 _T = TypeVar("_T")
@@ -29,52 +31,63 @@ class Chosen:
     revisions: tuple[int, ...]
 
 
-def open_store(config_file: Path | None, data_dir: Path | None) -> SqliteStore:
+def open_store(config_file: Path | None, data_dir: Path | None) -> SqlStore:
     """The store of the configuration, to read. Exits with 1 and what to do when there is none."""
+    config = config_of(config_file, data_dir)
+    _require(config)
     try:
-        return SqliteStore.open(_store_file(config_file, data_dir), read_only=True)
+        return opening.open_store(config.store, config.data_dir / STORE_FILE, read_only=True)
     except StoreUnavailable as error:
         raise fail(str(error)) from error
 
 
-def _store_file(config_file: Path | None, data_dir: Path | None) -> Path:
-    directory = config_of(config_file, data_dir).data_dir
-    if not (directory / STORE_FILE).is_file():
+def _is_there(config: Config) -> bool:
+    """A database is taken to be there: what it is not shows when it is opened."""
+    return config.store.url is not None or (config.data_dir / STORE_FILE).is_file()
+
+
+def _require(config: Config) -> None:
+    if not _is_there(config):
         raise fail(
-            f"there is no verdict store in {directory}; name the server's configuration with -c, or its data "
+            f"there is no verdict store in {config.data_dir}; name the server's configuration with -c, or its data "
             "directory with --data-dir"
         )
-    return directory / STORE_FILE
 
 
-def open_to_write(config_file: Path | None, data_dir: Path | None) -> SqliteStore:
+def open_to_write(config_file: Path | None, data_dir: Path | None) -> SqlStore:
     """The store of the configuration, beside a running server too: SQLite lets one write after the other. It is made
     where there is none. One of an older version is brought up to date only while no server uses it.
 
     Exits with 1 and what to do when it is not to be had.
     """
-    return _to_write(config_of(config_file, data_dir).data_dir)
+    return _to_write(config_of(config_file, data_dir))
 
 
-def open_existing_to_write(config_file: Path | None, data_dir: Path | None) -> SqliteStore:
+def open_existing_to_write(config_file: Path | None, data_dir: Path | None) -> SqlStore:
     """As `open_to_write`, but a store that there is not is not made. Exits with 1 then."""
-    return _to_write(_store_file(config_file, data_dir).parent)
+    config = config_of(config_file, data_dir)
+    _require(config)
+    return _to_write(config)
 
 
-def open_if_there(directory: Path) -> SqliteStore | None:
-    """As `open_to_write`, but None where there is no store in the directory."""
-    return _to_write(directory) if (directory / STORE_FILE).is_file() else None
+def open_if_there(config: Config) -> SqlStore | None:
+    """As `open_to_write`, but None where there is no store."""
+    return _to_write(config) if _is_there(config) else None
 
 
-def _to_write(directory: Path) -> SqliteStore:
+def _to_write(config: Config) -> SqlStore:
+    directory = config.data_dir
     path = directory / STORE_FILE
     try:
-        directory.mkdir(parents=True, exist_ok=True)
-        return SqliteStore.open(path, migrate=False)
+        if config.store.url is None:
+            directory.mkdir(parents=True, exist_ok=True)
+        return opening.open_store(config.store, path, migrate=False)
     except StoreOutdated as outdated:
+        if config.store.url is not None:
+            raise fail(f"{outdated}: start a server with this SpanJudge first, which brings it up to date") from None
         try:
             with locked(directory):
-                return SqliteStore.open(path)
+                return opening.open_store(config.store, path)
         except AlreadyRunning:
             raise fail(f"{outdated}: a server uses it, so restart that server with this SpanJudge first") from None
         except StoreUnavailable as error:
@@ -83,7 +96,7 @@ def _to_write(directory: Path) -> SqliteStore:
         raise fail(str(error)) from error
 
 
-def run_with(store: SqliteStore | None, work: Callable[[], Awaitable[_T]]) -> _T:
+def run_with(store: SqlStore | None, work: Callable[[], Awaitable[_T]]) -> _T:
     """Do the work and close the store, if there is one. Exits with 1 when the store is not to be had."""
 
     async def run() -> _T:

@@ -32,7 +32,7 @@ from collector.kafka.places import PLACES_DIRECTORY, FollowedPlaces
 from collector.logs import set_up_logs
 from collector.reading import Reader
 from collector.rules import load_rules
-from collector.store.sqlite import SqliteStore
+from collector.store.opening import open_store
 from judge.documents import DocumentError
 
 log = structlog.get_logger(__name__)
@@ -91,7 +91,7 @@ class Worker:
     def __init__(self, setup: Setup, progress: Progress) -> None:
         config = setup.config
         rules = load_rules(config, setup.source, files=setup.files)
-        self._store = SqliteStore.open(config.data_dir / STORE_FILE, migrate=False)
+        self._store = open_store(config.store, config.data_dir / STORE_FILE, migrate=False)
         self._journal = _journal(config)
         self._progress = progress
         self._group = 0

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from sqlalchemy import Column, ForeignKey, Index, Integer, Table, Text
 
-from collector.store.metadata import Instant, Number, metadata
+from collector.store.metadata import Instant, Number, Words, metadata
 
 baselines = Table(
     "baselines",
     metadata,
     Column("number", Number, primary_key=True),
-    Column("name", Text, nullable=False, unique=True),
-    Column("service", Text, nullable=False),
-    Column("agent_version", Text),
+    Column("name", Words, nullable=False, unique=True),
+    Column("service", Words, nullable=False),
+    Column("agent_version", Words),
     Column("saved_ns", Instant, nullable=False),
     Column("promoted_ns", Instant),
     Column("sessions", Integer, nullable=False),
-    Column("note", Text, nullable=False),
+    Column("note", Words, nullable=False),
 )
 """At most one of a service is promoted: its current baseline."""
 
@@ -35,10 +35,10 @@ baseline_counts = Table(
     metadata,
     Column("number", Number, primary_key=True),
     Column("baseline", Number, ForeignKey("baselines.number", ondelete="CASCADE"), nullable=False),
-    Column("evaluator", Text, nullable=False),
-    Column("evaluator_version", Text, nullable=False),
-    Column("judge_model", Text),
-    Column("prompt_version", Text),
+    Column("evaluator", Words, nullable=False),
+    Column("evaluator_version", Words, nullable=False),
+    Column("judge_model", Words),
+    Column("prompt_version", Words),
     Column("passed", Integer, nullable=False),
     Column("failed", Integer, nullable=False),
     Index("baseline_counts_of_baseline", "baseline"),

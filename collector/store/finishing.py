@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from sqlalchemy import Connection, literal, select
-from sqlalchemy.dialects.sqlite import insert  # postgresql.insert has the same methods
 
+from collector.store.inserting import insert
+from collector.store.locks import alone
 from collector.store.rows import NOT_APPLICABLE, question_row, session_row, verdict_row
 from collector.store.schema import outbox, questions, sessions, verdicts
 from collector.store.store import ClosedSession, PendingQuestion
@@ -75,6 +76,8 @@ def finishing(
 
 def finish_all(connection: Connection, closings: Sequence[Finishing], exporters: Sequence[str]) -> list[Fate]:
     """What became of each, in their order. Verdicts are queued for each exporter."""
+    for key in sorted({_key(closing.session) for closing in closings if closing.next_only}):
+        alone(connection, "session", key)  # nobody else may add a revision between our look and ours
     fates: list[Fate] = []
     new: list[tuple[int, Finishing]] = []
     for closing in closings:
@@ -83,11 +86,11 @@ def finish_all(connection: Connection, closings: Sequence[Finishing], exporters:
         if number is not None:
             new.append((number, closing))
     if rows := [{**row, "session": number} for number, closing in new for row in closing.verdicts]:
-        connection.execute(insert(verdicts).on_conflict_do_nothing(), rows)
+        connection.execute(insert(connection, verdicts).on_conflict_do_nothing(), rows)
         for exporter in exporters:
             _queue(connection, exporter, new)
     if rows := [{**row, "session": number} for number, closing in new for row in closing.questions]:
-        connection.execute(insert(questions).on_conflict_do_nothing(), rows)
+        connection.execute(insert(connection, questions).on_conflict_do_nothing(), rows)
     return fates
 
 
@@ -100,12 +103,17 @@ def _enter(connection: Connection, closing: Finishing) -> tuple[Fate, int | None
             return KeptBefore(), None
         if any(revision >= row["revision"] for revision, _ in earlier):
             return TooLate(max(revision for revision, _ in earlier)), None
-    number = connection.scalar(insert(sessions).values(row).on_conflict_do_nothing().returning(sessions.c.number))
+    new = insert(connection, sessions).values(row).on_conflict_do_nothing()
+    number = connection.scalar(new.returning(sessions.c.number))
     if number is None:
         return KeptBefore(), None
     if moved := [gone for gone in closing.moved if _earlier(connection, gone)]:
-        connection.execute(insert(sessions).on_conflict_do_nothing(), moved)
+        connection.execute(insert(connection, sessions).on_conflict_do_nothing(), moved)
     return Kept(), number
+
+
+def _key(row: _Row) -> str:
+    return f"{row['tenant']}\x00{row['session_id']}"
 
 
 def _earlier(connection: Connection, row: _Row) -> Sequence[tuple[int, int]]:
@@ -122,9 +130,15 @@ def _queue(connection: Connection, exporter: str, new: Sequence[tuple[int, Finis
     tracing. They are due from when their session closed."""
     columns = [outbox.c.exporter, outbox.c.verdict, outbox.c.attempts, outbox.c.next_ns, outbox.c.created_ns]
     found = (
-        select(literal(exporter), verdicts.c.number, literal(0), sessions.c.closed_ns, sessions.c.closed_ns)
+        select(
+            literal(exporter, outbox.c.exporter.type),
+            verdicts.c.number,
+            literal(0),
+            sessions.c.closed_ns,
+            sessions.c.closed_ns,
+        )
         .join_from(verdicts, sessions)
         .where(verdicts.c.session.in_([number for number, _ in new]), verdicts.c.label != NOT_APPLICABLE)
         .order_by(verdicts.c.number)
     )
-    connection.execute(insert(outbox).from_select(columns, found).on_conflict_do_nothing())
+    connection.execute(insert(connection, outbox).from_select(columns, found).on_conflict_do_nothing())

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, Table, Text, UniqueConstraint
 
-from collector.store.metadata import Instant, Number, metadata
+from collector.store.metadata import Instant, Number, Words, metadata
 
 votes = Table(
     "votes",
@@ -21,7 +21,7 @@ votes = Table(
 answers = Table(
     "answers",
     metadata,
-    Column("key", Text, primary_key=True),
+    Column("key", Words, primary_key=True),
     Column("kept_ns", Instant, nullable=False),
     Column("record", Text, nullable=False),
     Index("answers_by_age", "kept_ns"),
@@ -31,7 +31,7 @@ spending = Table(
     "spending",
     metadata,
     Column("hour_ns", Instant, primary_key=True, autoincrement=False),
-    Column("evaluator", Text, primary_key=True),
+    Column("evaluator", Words, primary_key=True),
     Column("tokens", BigInteger, nullable=False),
     Column("nano_dollars", BigInteger, nullable=False),
 )
@@ -39,15 +39,17 @@ spending = Table(
 batches = Table(
     "batches",
     metadata,
-    Column("id", Text, primary_key=True),
+    Column("id", Words, primary_key=True),
     Column("created_ns", Instant, nullable=False),
+    Column("holder", Words),
+    Column("held_until_ns", Instant, nullable=False, server_default="0"),
 )
 
 batch_items = Table(
     "batch_items",
     metadata,
-    Column("id", Text, primary_key=True),
-    Column("batch", Text, ForeignKey("batches.id", ondelete="CASCADE"), nullable=False),
+    Column("id", Words, primary_key=True),
+    Column("batch", Words, ForeignKey("batches.id", ondelete="CASCADE"), nullable=False),
     Column("question", Number, ForeignKey("questions.number", ondelete="CASCADE"), nullable=False),
     Column("record", Text, nullable=False),
     Index("batch_items_of_batch", "batch"),

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Boolean, Column, Index, Integer, Table, Text, UniqueConstraint
+from sqlalchemy import Boolean, Column, Index, Integer, Table, UniqueConstraint
 
-from collector.store.metadata import Instant, Number, metadata
+from collector.store.metadata import Instant, Number, Words, metadata
 
 labels = Table(
     "labels",
     metadata,
     Column("number", Number, primary_key=True),
-    Column("verdict", Text, nullable=False),
-    Column("author", Text, nullable=False),
+    Column("verdict", Words, nullable=False),
+    Column("author", Words, nullable=False),
     Column("at_ns", Instant, nullable=False),
     Column("agrees", Boolean, nullable=False),
-    Column("right_label", Text),
+    Column("right_label", Words),
     Column("passes", Boolean, nullable=False),
-    Column("reason", Text, nullable=False),
-    Column("tenant", Text, nullable=False),
-    Column("session_id", Text, nullable=False),
+    Column("reason", Words, nullable=False),
+    Column("tenant", Words, nullable=False),
+    Column("session_id", Words, nullable=False),
     Column("revision", Integer, nullable=False),
-    Column("evaluator", Text, nullable=False),
-    Column("evaluator_version", Text, nullable=False),
-    Column("judge_model", Text),
-    Column("prompt_version", Text),
-    Column("label", Text, nullable=False),
+    Column("evaluator", Words, nullable=False),
+    Column("evaluator_version", Words, nullable=False),
+    Column("judge_model", Words),
+    Column("prompt_version", Words),
+    Column("label", Words, nullable=False),
     Column("passed", Boolean, nullable=False),
     UniqueConstraint("verdict", "author", "at_ns"),
     Index("labels_of_evaluator", "evaluator"),

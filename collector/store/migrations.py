@@ -1,12 +1,12 @@
-"""How a file of an older version becomes one of this version, one version at a time. Never edited once released: a
-file in the field has been through exactly these steps."""
+"""How a store of an older version becomes one of this version, one version at a time. Never edited once released: a
+store in the field has been through exactly these steps."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
 
-from sqlalchemy import Connection, insert, select, text
+from sqlalchemy import Connection, insert, inspect, select, text
 
 from collector.store.baseline_tables import baseline_counts, baseline_sessions, baselines
 from collector.store.judge_tables import answers, batch_items, batches, obstacles, spending, votes
@@ -75,6 +75,15 @@ def _from_6(connection: Connection) -> None:
     metadata.create_all(connection, tables=[obstacles])
 
 
+def _from_7(connection: Connection) -> None:
+    """Who works on what; nobody does in a file, which is one process's."""
+    for table in ("questions", "outbox", "batches"):
+        # The first step makes the table of batches as it is now.
+        if "holder" not in {column["name"] for column in inspect(connection).get_columns(table)}:
+            connection.execute(text(f"ALTER TABLE {table} ADD COLUMN holder TEXT"))
+            connection.execute(text(f"ALTER TABLE {table} ADD COLUMN held_until_ns BIGINT NOT NULL DEFAULT 0"))
+
+
 MIGRATIONS: Mapping[int, Callable[[Connection], None]] = {
     1: _from_1,
     2: _from_2,
@@ -82,5 +91,9 @@ MIGRATIONS: Mapping[int, Callable[[Connection], None]] = {
     4: _from_4,
     5: _from_5,
     6: _from_6,
+    7: _from_7,
 }
-"""Version of the file → the step to the next version."""
+"""Version of a SQLite file → the step to the next version."""
+
+POSTGRESQL_MIGRATIONS: Mapping[int, Callable[[Connection], None]] = {}
+"""The same of a PostgreSQL database, of which version 8 is the first."""

@@ -7,10 +7,11 @@ from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator,
 from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Select, Table, case, delete, func, select, update
-from sqlalchemy.dialects.sqlite import insert  # postgresql.insert has the same methods
 
 from collector.store.baseline_tables import baseline_counts, baseline_sessions, baselines
 from collector.store.baselines import Baseline, KeptSession, LiveCount, LiveCounts, Seen
+from collector.store.inserting import insert
+from collector.store.locks import alone
 from collector.store.records import CLOSED_SESSION, JUDGED
 from collector.store.schema import sessions, verdicts
 from collector.store.verdict_search import superseded
@@ -30,9 +31,11 @@ class Run(Protocol):
 
 
 class SqlBaselines:
-    """`read` and `write` run in the store's transactions, and raise what it raises."""
+    """`read` and `write` run in the store's transactions, and raise what it raises. After `let_others_finish` all
+    changes are visible that were begun before."""
 
-    def __init__(self, read: Run, write: Run) -> None:
+    def __init__(self, read: Run, write: Run, let_others_finish: Callable[[Connection], None]) -> None:
+        self._let_others_finish = let_others_finish
         self._read = read
         self._write = write
 
@@ -50,13 +53,13 @@ class SqlBaselines:
 
         def keep(connection: Connection) -> bool:
             number = connection.scalar(
-                insert(baselines).values(row).on_conflict_do_nothing().returning(baselines.c.number)
+                insert(connection, baselines).values(row).on_conflict_do_nothing().returning(baselines.c.number)
             )
             if number is None:
                 return False
             for table, rows in ((baseline_sessions, kept), (baseline_counts, counted)):
                 if rows:
-                    connection.execute(insert(table), [{**one, "baseline": number} for one in rows])
+                    connection.execute(insert(connection, table), [{**one, "baseline": number} for one in rows])
             return True
 
         return await self._write(keep)
@@ -90,6 +93,7 @@ class SqlBaselines:
 
     async def promote(self, name: str, now_ns: int) -> bool:
         def apply(connection: Connection) -> bool:
+            alone(connection, "baselines")
             service = connection.scalar(select(baselines.c.service).where(baselines.c.name == name))
             if service is None:
                 return False
@@ -121,18 +125,25 @@ class SqlBaselines:
         return found
 
     async def live_counts(self, services: Collection[str], after: Seen, since_ns: int) -> LiveCounts:
-        def read(connection: Connection) -> tuple[Seen, list[LiveCount]]:
-            # The numbers are read first and bound the rest: what comes meanwhile is counted next time.
+        def look(connection: Connection) -> Seen:
+            # The numbers are read first and bound the rest: what comes meanwhile is counted next time. Below them some
+            # may still be on their way, where several processes write.
             last = connection.scalar(select(func.max(verdicts.c.number))) or 0
             closing = connection.scalar(select(func.max(sessions.c.number))) or 0
+            self._let_others_finish(connection)
+            return Seen(last, closing)
+
+        seen = await self._read(look)
+
+        def count(connection: Connection) -> list[LiveCount]:
+            last, closing = seen.verdict, seen.closing
             new = verdicts.c.number.between(after.verdict + 1, last) & ~superseded(closing)
             old = (verdicts.c.number <= after.verdict) & _newly_superseded(after.closing, closing)
             added = connection.execute(_live(services, since_ns).where(new)).all()
             gone = connection.execute(_live(services, since_ns).where(old)).all()
-            return Seen(last, closing), [*_live_counts(added, 1), *_live_counts(gone, -1)]
+            return [*_live_counts(added, 1), *_live_counts(gone, -1)]
 
-        seen, counts = await self._read(read)
-        return LiveCounts(seen, tuple(counts))
+        return LiveCounts(seen, tuple(await self._read(count)))
 
 
 def _yardstick(table: Table) -> tuple[ColumnElement[Any], ...]:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Coroutine, Sequence
 from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import Connection, Integer, Select, cast, func, select
-from sqlalchemy.dialects.sqlite import insert  # postgresql.insert has the same methods
 
+from collector.store.inserting import insert
 from collector.store.label_tables import labels
 from collector.store.labels import Counted, GivenLabel, Label
 from collector.store.schema import sessions, verdicts
@@ -66,7 +66,7 @@ class SqlLabels:
                 "reason": label.reason,
                 "right_label": label.right_label,
             }
-            to.execute(insert(labels).values(**verdict, **said).on_conflict_do_nothing())
+            to.execute(insert(to, labels).values(**verdict, **said).on_conflict_do_nothing())
             return True
 
         return await self._write(add)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Protocol, TypeVar
 
-from sqlalchemy import Connection, delete, select
-from sqlalchemy.dialects.sqlite import insert  # postgresql.insert has the same methods
+from sqlalchemy import Connection, Select, delete, select
 
+from collector.store.inserting import insert
 from collector.store.judge_tables import answers, batch_items, batches, spending, votes
+from collector.store.leases import Leases
 from collector.store.ledger import Batch, BatchItem, Charge, Reservation, Vote, item_id
+from collector.store.locks import alone
 from collector.store.records import RecordFormat, readable
 from collector.store.schema import questions
 from judge.budget import Amount, Budget, HourSpent, Refusal, window_start_ns
@@ -27,9 +29,11 @@ class _Transact(Protocol):
 
 
 class SqlLedger:
-    """A `collector.store.ledger.Ledger`. `read` and `write` run a function in one transaction of the store."""
+    """A `collector.store.ledger.Ledger`. `read` and `write` run a function in one transaction of the store. With
+    `leases` several processes share it: each batch is collected by one of them."""
 
-    def __init__(self, read: _Transact, write: _Transact) -> None:
+    def __init__(self, read: _Transact, write: _Transact, leases: Leases | None = None) -> None:
+        self._leases = leases
         self._read = read
         self._write = write
 
@@ -59,11 +63,11 @@ class SqlLedger:
                 _add(to, charge.reservation, charge.used - charge.reservation.amount)
             if key is not None and kept.answer is not None:
                 values = {"kept_ns": now_ns, "record": _ANSWER.dump(kept.answer)}
-                again = insert(answers).values(key=key, **values)
+                again = insert(to, answers).values(key=key, **values)
                 to.execute(again.on_conflict_do_update(index_elements=[answers.c.key], set_=values))
-            number = to.scalar(select(questions.c.number).where(questions.c.id == question_id))
+            number = to.scalar(_number(question_id))
             if number is not None:
-                to.execute(insert(votes).values(question=number, vote=vote, record=record).on_conflict_do_nothing())
+                to.execute(insert(to, votes).values(question=number, vote=vote, record=record).on_conflict_do_nothing())
                 to.execute(delete(batch_items).where(batch_items.c.id == item_id(question_id, vote)))
 
         await self._write(keep)
@@ -82,6 +86,7 @@ class SqlLedger:
         reservation = Reservation(hour_ns, evaluator, estimate)
 
         def reserve(to: Connection) -> Reservation | Refusal:
+            alone(to, "spending")
             if refusal := budget.refusal(_spent(to, now_ns), estimate, evaluator, now_ns, high_risk=high_risk):
                 return refusal
             _add(to, reservation, estimate)
@@ -106,17 +111,20 @@ class SqlLedger:
 
     async def add_batch(self, batch: Batch, items: Sequence[BatchItem]) -> None:
         def add(to: Connection) -> None:
-            to.execute(insert(batches).values(id=batch.id, created_ns=batch.created_ns).on_conflict_do_nothing())
+            to.execute(insert(to, batches).values(id=batch.id, created_ns=batch.created_ns).on_conflict_do_nothing())
             for item in items:
-                number = to.scalar(select(questions.c.number).where(questions.c.id == item.question_id))
+                number = to.scalar(_number(item.question_id))
                 if number is not None:
                     row = {"id": item.id, "batch": batch.id, "question": number}
-                    to.execute(insert(batch_items).values(**row, record=_ITEM.dump(item)))
+                    to.execute(insert(to, batch_items).values(**row, record=_ITEM.dump(item)))
 
         await self._write(add)
 
     async def batches(self) -> list[Batch]:
         statement = select(batches.c.id, batches.c.created_ns).order_by(batches.c.created_ns, batches.c.id)
+        if (leases := self._leases) is not None:
+            ours = await self._write(lambda to: leases.take(to, batches, statement, batches.c.id))
+            statement = statement.where(batches.c.id.in_(ours))
         return [Batch(*row) for row in await self._read(lambda to: to.execute(statement).all())]
 
     async def batch_items(self, batch_id: str) -> list[BatchItem]:
@@ -139,6 +147,12 @@ class SqlLedger:
         await self._write(lambda to: to.execute(delete(batches).where(batches.c.id == batch_id)))
 
 
+def _number(question_id: str) -> Select[tuple[int]]:
+    """The question's, which nobody deletes before the transaction has ended."""
+    row = select(questions.c.number).where(questions.c.id == question_id)
+    return row.with_for_update(read=True, key_share=True)
+
+
 def _spent(to: Connection, now_ns: int) -> list[HourSpent]:
     statement = select(spending).where(spending.c.hour_ns >= window_start_ns("day", now_ns))
     return [
@@ -148,7 +162,8 @@ def _spent(to: Connection, now_ns: int) -> list[HourSpent]:
 
 
 def _add(to: Connection, reservation: Reservation, amount: Amount) -> None:
-    added = insert(spending).values(
+    alone(to, "spending")
+    added = insert(to, spending).values(
         hour_ns=reservation.hour_ns,
         evaluator=reservation.evaluator,
         tokens=amount.tokens,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol, TypeVar
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, select
 
+from collector.store.inserting import insert
 from collector.store.judge_tables import batch_items, obstacles
 from collector.store.obstacles import OpenQuestion, Told
 from collector.store.records import RecordFormat, readable
@@ -15,6 +16,7 @@ from collector.store.statements import is_closing
 from judge.verdict import SessionRef
 
 _Result = TypeVar("_Result")
+_ONLY = 1
 _TOLD = RecordFormat(Told)
 
 
@@ -33,8 +35,8 @@ class SqlObstacles:
         record = _TOLD.dump(told)
 
         def replace(to: Connection) -> None:
-            to.execute(delete(obstacles))
-            to.execute(insert(obstacles).values(record=record))
+            told = insert(to, obstacles).values(number=_ONLY, record=record)
+            to.execute(told.on_conflict_do_update(index_elements=[obstacles.c.number], set_={"record": record}))
 
         await self._write(replace)
 

@@ -1,21 +1,19 @@
-"""Opening a SQLite file: how it is connected to, whether it is ours, and what its errors mean."""
+"""Opening a SQLite file: how it is connected to and what its errors mean."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
-from sqlalchemy import Connection, Engine, QueuePool, create_engine, event, insert, inspect, select, update
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy import Connection, Engine, QueuePool, create_engine, event, update
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, InterfaceError, NotSupportedError, ProgrammingError
 
-from collector.errors import StoreOutdated, StoreUnavailable
-from collector.store.metadata import metadata
-from collector.store.migrations import MIGRATIONS
-from collector.store.schema import SCHEMA_VERSION, schema_version
+from collector.errors import StoreUnavailable
+from collector.store.schema import schema_version
+from collector.store.writer import Fault
 
+_OWN_FAULT = (IntegrityError, DataError, ProgrammingError, InterfaceError, NotSupportedError)
 _FREED_PAGES = 2_000  # at a time, so that no purge holds up the writer for long
 _WAL_LIMIT_BYTES = 64 * 1024 * 1024  # a burst must not leave a huge log file behind
 
@@ -52,37 +50,10 @@ def engine(path: Path, mode: Literal["ro", "rw"], busy_timeout_s: float) -> Engi
     return made
 
 
-def create_tables(path: Path, connection: Connection, *, migrate: bool) -> None:
-    """Make the tables in an empty file; with `migrate` bring those of an older version up to this one, all in the
-    caller's transaction; raise for another version."""
-    if inspect(connection).has_table(schema_version.name):
-        if migrate:
-            _migrate(connection)
-        require_version(path, connection)
-        return
-    metadata.create_all(connection)
-    connection.execute(insert(schema_version).values(version=SCHEMA_VERSION))
-
-
-def _migrate(connection: Connection) -> None:
-    version = connection.scalar(select(schema_version.c.version))
-    while version is not None and (step := MIGRATIONS.get(version)):
-        step(connection)
-        version += 1
-        connection.execute(update(schema_version).values(version=version))
-
-
-def require_version(path: Path, connection: Connection) -> None:
-    if not inspect(connection).has_table(schema_version.name):
-        raise StoreUnavailable(f"{path} is not a verdict store: it has no schema version")
-    version = connection.scalar(select(schema_version.c.version))
-    if version != SCHEMA_VERSION:
-        older = version is not None and version < SCHEMA_VERSION
-        writer, kind = ("an older", StoreOutdated) if older else ("a newer", StoreUnavailable)
-        raise kind(
-            f"the verdict store {path} was written by {writer} SpanJudge (schema {version}; this one reads "
-            f"{SCHEMA_VERSION})"
-        )
+def commit_proven(connection: Connection) -> None:
+    """Write to the file what it holds already: the version, as it is, since another SpanJudge may have brought it
+    further than ours."""
+    connection.execute(update(schema_version).values(version=schema_version.c.version))
 
 
 def give_space_back(connection: Connection) -> None:
@@ -104,10 +75,6 @@ def unavailable(path: Path, error: BaseException) -> StoreUnavailable:
     return StoreUnavailable(f"verdict store {path}: {cause or type(error).__name__}")
 
 
-@contextmanager
-def translated(path: Path) -> Iterator[None]:
-    """What the database raises inside becomes `StoreUnavailable`."""
-    try:
-        yield
-    except (SQLAlchemyError, sqlite3.Error) as error:
-        raise unavailable(path, error) from error
+def fault(error: BaseException) -> Fault:
+    own = not isinstance(error, DBAPIError) or isinstance(error, _OWN_FAULT)
+    return "own" if own else "database"

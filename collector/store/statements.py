@@ -6,9 +6,10 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, delete, exists, func, literal, not_, or_, select, true
-from sqlalchemy.dialects.sqlite import insert  # postgresql.insert has the same methods
 
+from collector.store.inserting import insert
 from collector.store.judge_tables import batch_items
+from collector.store.metadata import Instant
 from collector.store.rows import NOT_APPLICABLE
 from collector.store.schema import outbox, questions, sessions, verdicts
 from collector.store.store import Held, Hold, OfModel, SessionFilter
@@ -32,6 +33,10 @@ def settle(
     )
     if number is None:
         return False
+    # Of two processes that settle the last two questions, the second must see that none is left.
+    locked = select(sessions.c.number).where(sessions.c.number == number).with_for_update(key_share=True)
+    if connection.scalar(locked) is None:
+        return False  # deleted just now
     _add_verdicts(connection, number, [verdict], now_ns, exporters)
     still_open = select(questions.c.number).where(questions.c.session == number).limit(1)
     if connection.scalar(still_open) is None:
@@ -50,19 +55,25 @@ def _add_verdicts(
 ) -> None:
     if not rows:
         return
-    connection.execute(insert(verdicts).on_conflict_do_nothing(), [{**row, "session": session} for row in rows])
+    connection.execute(
+        insert(connection, verdicts).on_conflict_do_nothing(), [{**row, "session": session} for row in rows]
+    )
     # That there was nothing to judge is no news to anybody's tracing.
     ids = [row["id"] for row in rows if row["label"] != NOT_APPLICABLE]
     if not ids:
         return
     for exporter in exporters:
         queued_rows = (
-            select(literal(exporter), verdicts.c.number, literal(0), literal(0), literal(now_ns))
+            select(
+                literal(exporter, outbox.c.exporter.type),
+                verdicts.c.number,
+                *(literal(n, Instant) for n in (0, 0, now_ns)),
+            )
             .where(verdicts.c.id.in_(ids), verdicts.c.session == session)
             .order_by(verdicts.c.number)
         )
         columns = [outbox.c.exporter, outbox.c.verdict, outbox.c.attempts, outbox.c.next_ns, outbox.c.created_ns]
-        connection.execute(insert(outbox).from_select(columns, queued_rows).on_conflict_do_nothing())
+        connection.execute(insert(connection, outbox).from_select(columns, queued_rows).on_conflict_do_nothing())
 
 
 def stored_questions() -> Select[Any]:
@@ -76,12 +87,14 @@ def old(before_ns: int, limit: int, but_not: Collection[str], *, in_batches: boo
     return before.order_by(questions.c.created_ns, questions.c.number).limit(limit)
 
 
+PRIORITY = (questions.c.high_risk.desc(), questions.c.created_ns, questions.c.number)
+
+
 def due(
     now_ns: int, limit: int, held: Collection[Hold], but_not: Collection[str], only: Collection[OfModel]
 ) -> Select[Any]:
     chosen = [or_(*(_matches(one) for one in only))] if only else []
-    priority = (questions.c.high_risk.desc(), questions.c.created_ns, questions.c.number)
-    return stored_questions().where(*_due(now_ns, held, but_not), *chosen).order_by(*priority).limit(limit)
+    return stored_questions().where(*_due(now_ns, held, but_not), *chosen).order_by(*PRIORITY).limit(limit)
 
 
 def due_for_batch(now_ns: int, limit: int, held: Collection[Hold], but_not: Collection[str]) -> Select[tuple[str, int]]:

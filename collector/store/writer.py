@@ -12,20 +12,21 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, InterfaceError, NotSupportedError, ProgrammingError
 
 from collector.errors import StoreUnavailable
 
 _Result = TypeVar("_Result")
 
-_OWN_FAULT = (IntegrityError, DataError, ProgrammingError, InterfaceError, NotSupportedError)
-"""Errors of the database that one change brought on itself; all others (disk full, locked) are everyone's."""
+Fault: TypeAlias = Literal["own", "chance", "database"]
+"""Of an error: one change brought it on itself; others were in the way, and it may go well the next time; or it is
+everyone's (disk full, connection lost)."""
 
 MAX_GROUP = 256
 """Changes per transaction: enough to share an fsync, few enough that nobody waits long for strangers."""
+_TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +36,18 @@ class _Change:
 
 
 class GroupWriter:
-    """Applies changes in the order they came. `unavailable` makes the error that callers get for a failed commit."""
+    """Applies changes in the order they came. `unavailable` makes the error that callers get for a failed commit,
+    `fault` says whose fault an error is."""
 
-    def __init__(self, engine: Engine, unavailable: Callable[[BaseException], StoreUnavailable]) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        unavailable: Callable[[BaseException], StoreUnavailable],
+        fault: Callable[[BaseException], Fault],
+    ) -> None:
         self._engine = engine
         self._unavailable = unavailable
+        self._fault = fault
         self._changes: queue.SimpleQueue[_Change | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._closed = False
@@ -87,27 +95,45 @@ class GroupWriter:
         return [change for change in group if change.done.set_running_or_notify_cancel()]
 
     def _commit(self, group: list[_Change]) -> None:
-        settled: list[Callable[[], None]] = []
         try:
-            with self._engine.begin() as connection:
-                for change in group:
-                    settled.append(_apply(connection, change))  # noqa: PERF401 - an error must leave the list as it is
+            told = self._once(group)
         except Exception as error:  # noqa: BLE001 - whatever it was, nobody's change was committed
-            for change in group:
-                change.done.set_exception(self._unavailable(error))
-        else:
-            for settle in settled:
-                settle()
+            if self._fault(error) == "chance":
+                # One by one they hold little that others wait for.
+                for change in group:
+                    self._try(change)
+                return
+            told = [_failed(change, self._unavailable(error)) for change in group]
+        for tell in told:
+            tell()
+
+    def _try(self, change: _Change) -> None:
+        for tries_left in reversed(range(_TRIES)):
+            try:
+                (tell,) = self._once([change])
+            except Exception as error:  # noqa: BLE001 - as above
+                if tries_left and self._fault(error) == "chance":
+                    continue
+                tell = _failed(change, self._unavailable(error))
+            tell()
+            return
+
+    def _once(self, group: list[_Change]) -> list[Callable[[], None]]:
+        """What to tell each caller, now that everything is committed. Raises when nothing is."""
+        with self._engine.begin() as connection:
+            return [self._apply(connection, change) for change in group]
+
+    def _apply(self, connection: Connection, change: _Change) -> Callable[[], None]:
+        """Make one change; what to tell its caller after the commit. Raises when the whole transaction is in doubt."""
+        try:
+            with connection.begin_nested():
+                result = change.apply(connection)
+        except Exception as error:
+            if connection.invalidated or self._fault(error) != "own":
+                raise
+            return _failed(change, error)
+        return lambda: change.done.set_result(result)
 
 
-def _apply(connection: Connection, change: _Change) -> Callable[[], None]:
-    """Make one change; what to tell its caller after the commit. Raises when the whole transaction is in doubt."""
-    try:
-        with connection.begin_nested():
-            result = change.apply(connection)
-    except Exception as error:
-        if isinstance(error, DBAPIError) and not isinstance(error, _OWN_FAULT):
-            raise
-        failure = error
-        return lambda: change.done.set_exception(failure)
-    return lambda: change.done.set_result(result)
+def _failed(change: _Change, error: Exception) -> Callable[[], None]:
+    return lambda: change.done.set_exception(error)

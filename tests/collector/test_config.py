@@ -82,3 +82,20 @@ def test_what_is_no_address_with_a_port_is_told_with_its_line(tmp_path: Path, li
 @pytest.mark.parametrize("listen", ["127.0.0.1:0", "0.0.0.0:65535", "[::1]:4317", "localhost:4317"])
 def test_an_address_with_a_port_is_good(tmp_path: Path, listen: str) -> None:
     assert _load(tmp_path, f"admin:\n  listen: '{listen}'\n").admin.listen == listen
+
+
+@pytest.mark.parametrize(
+    "url", ["mysql://h/d", "postgresql://user:secret@host", "host/database", "postgresql://u@h:port/d"]
+)
+def test_what_names_no_postgresql_is_told_without_its_password(tmp_path: Path, url: str) -> None:
+    (problem,) = _problems(tmp_path, f"store:\n  url: {url}\n")
+    assert "spanjudge.yaml:2" in problem
+    assert "must be postgresql://user:password@host:port/database" in problem
+    assert "secret" not in problem
+
+
+def test_a_lease_outlives_an_asking_where_replicas_share_a_store(tmp_path: Path) -> None:
+    _load(tmp_path, "judge:\n  timeout_seconds: 700\n")
+    shared = "store:\n  url: postgresql://u@h/d\njudge:\n  timeout_seconds: 700\n"
+    (problem,) = _problems(tmp_path, shared)
+    assert "store.lease_seconds (600) must be more than judge.timeout_seconds (700)" in problem

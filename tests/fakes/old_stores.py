@@ -26,6 +26,7 @@ _VERDICT_COLUMNS = (
     "passed",
     "prompt_version",
 )
+HOLDING = ("holder", "held_until_ns")
 
 
 def make_of_the_first_version(path: Path) -> None:
@@ -33,8 +34,10 @@ def make_of_the_first_version(path: Path) -> None:
     with closing(sqlite3.connect(path)) as connection:
         for table in _TABLES:
             connection.execute(f"DROP TABLE {table}")
-        for column in ("evaluator", "model", "trouble"):
+        for column in ("evaluator", "model", "trouble", *HOLDING):
             connection.execute(f"ALTER TABLE questions DROP COLUMN {column}")
+        for column in HOLDING:
+            connection.execute(f"ALTER TABLE outbox DROP COLUMN {column}")
         for column in _VERDICT_COLUMNS:
             connection.execute(f"ALTER TABLE verdicts DROP COLUMN {column}")
         connection.execute("ALTER TABLE sessions DROP COLUMN version")

@@ -12,6 +12,7 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,7 @@ from judge.composite import USUAL
 from judge.verdict import Judged, NotJudged, Outcome, Score, Subject, Verdict
 from tests.contracts.labels import LabelContract
 from tests.contracts.store import Opener, StoreContract
-from tests.fakes.old_stores import make_of_the_first_version
+from tests.fakes.old_stores import HOLDING, make_of_the_first_version
 from tests.fakes.verdicts import NOW_NS, answered, closed, judged, pending
 
 NEW_IN_3 = {
@@ -138,6 +139,8 @@ async def test_versions_and_counts_of_baselines_are_filled_in_for_an_older_file(
     await store.close()
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("ALTER TABLE questions DROP COLUMN trouble")
+        for table, column in product(("questions", "outbox", "batches"), HOLDING):
+            connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
         connection.execute("ALTER TABLE sessions DROP COLUMN version")
         connection.execute("DROP TABLE obstacles")
         connection.execute("DROP TABLE baseline_counts")
@@ -214,9 +217,9 @@ async def test_commits_reach_the_disk_and_not_only_the_kernel(store: SqliteStore
 
 async def test_waiting_changes_share_one_commit(path: Path) -> None:
     store = SqliteStore.open(path)
-    assert store._writing
+    assert store._database.writing
     commits: list[object] = []
-    event.listen(store._writing, "commit", commits.append)
+    event.listen(store._database.writing, "commit", commits.append)
     with _locked(path):
         finishing = [asyncio.create_task(store.finish(closed(f"s-{n}"), [], [], [])) for n in range(50)]
         await asyncio.sleep(0)
@@ -412,6 +415,8 @@ async def test_a_damaged_question_does_not_keep_an_older_file_from_being_brought
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("ALTER TABLE questions DROP COLUMN model")
         connection.execute("ALTER TABLE questions DROP COLUMN trouble")
+        for table, column in product(("questions", "outbox", "batches"), HOLDING):
+            connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
         connection.execute("ALTER TABLE sessions DROP COLUMN version")
         connection.execute("DROP TABLE obstacles")
         connection.execute("UPDATE questions SET record = '{' WHERE id = ?", (pending().id,))

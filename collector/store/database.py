@@ -1,0 +1,55 @@
+"""What differs between the databases that a verdict store can be in."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import SQLAlchemyError
+
+from collector.errors import StoreUnavailable
+from collector.store.leases import Leases
+from collector.store.writer import Fault
+
+
+def nothing(_connection: Connection) -> None:
+    """For what a database needs no help with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """`name` is for messages. `writing` is None where it was opened for reading only.
+
+    `unavailable` makes the error that callers get, `fault` says whose fault an error of the database was, `prove` makes
+    the commit that follows write to disk, and raises where it cannot, `tidy` follows upon a deletion. `leases` share
+    out the work where several processes use it at once. After `let_others_finish` all changes are visible that were
+    begun before.
+    """
+
+    name: str
+    reading: Engine
+    writing: Engine | None
+    unavailable: Callable[[BaseException], StoreUnavailable]
+    fault: Callable[[BaseException], Fault]
+    prove: Callable[[Connection], None]
+    tidy: Callable[[Connection], None] = nothing
+    let_others_finish: Callable[[Connection], None] = nothing
+    leases: Leases | None = None
+
+    @contextmanager
+    def translated(self) -> Iterator[None]:
+        """What the database raises inside becomes `StoreUnavailable`."""
+        with translated(self.unavailable):
+            yield
+
+
+@contextmanager
+def translated(unavailable: Callable[[BaseException], StoreUnavailable]) -> Iterator[None]:
+    """What the database raises inside becomes `StoreUnavailable`."""
+    try:
+        yield
+    except (SQLAlchemyError, sqlite3.Error) as error:  # which opening a connection lets through
+        raise unavailable(error) from error
