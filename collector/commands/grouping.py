@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from collector.config import Config
 from collector.errors import Malformed, TooLarge
-from collector.journal.rows import NO_ROW, Row, RowKey
+from collector.journal.rows import NO_ROW, Row, RowKey, decode_key
 from collector.recordings import Reading, Recorded, Unreadable
 from collector.rules import session_names
 from collector.sessions.assembly import assemble
@@ -99,7 +99,8 @@ class _Rows:
 
     def add(self, rows: Iterable[Row]) -> None:
         for row in rows:
-            self._rows[row.key.row] = (row.key, b"".join(row.value))
+            key = decode_key(row[0])
+            self._rows[key.row] = (key, b"".join(row[1]))
 
     def chain(self, last_row: int) -> list[tuple[RowKey, bytes]]:
         """A session's or trace's rows, oldest first."""

@@ -16,7 +16,7 @@ import lmdb
 import structlog
 
 from collector.errors import StoreUnavailable
-from collector.journal.rows import RECOVERED, Row, RowKey
+from collector.journal.rows import RECOVERED, Row, RowKey, number_of
 from collector.journal.segments import Extent, Segments
 
 log = structlog.get_logger(__name__)
@@ -119,15 +119,17 @@ class Journal:
 
     def _commit(self, rows: list[Row]) -> str | None:
         """None when the rows are on disk, else what went wrong."""
+        if not rows:
+            return None
         began = time.perf_counter()
         try:
             now_ms = self._now_ms()
             if self._segments.needs_start(now_ms, self._settings.segment_ms):
-                self._segments.start(rows[0].key.row, now_ms)
+                self._segments.start(number_of(rows[0][0]), now_ms)
             try:
                 self._segments.append(rows)
             except lmdb.MapFullError:
-                self._segments.start(rows[0].key.row, now_ms)
+                self._segments.start(number_of(rows[0][0]), now_ms)
                 self._segments.append(rows)
         except (lmdb.Error, OSError) as error:
             return f"the journal in {self._directory} cannot be written: {error}"

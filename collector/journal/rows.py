@@ -60,7 +60,7 @@ _SIGNALS: tuple[Signal, Signal] = ("traces", "logs")
 
 
 class RowKey(NamedTuple):
-    """A tuple, because one is made for every row of the hot path. `kind` is a `Kind`, `type` a `RowType`."""
+    """`kind` is a `Kind`, `type` a `RowType`."""
 
     row: int
     before: int
@@ -74,6 +74,10 @@ class RowKey(NamedTuple):
 
     def encode(self) -> bytes:
         return _KEY.pack(*self)
+
+
+pack_key = _KEY.pack
+"""What `RowKey(...).encode()` gives, of the same nine values in their order. The hot path makes no `RowKey`."""
 
 
 def decode_key(key: bytes) -> RowKey:
@@ -97,12 +101,15 @@ def key_of(row: int) -> bytes:
     return row.to_bytes(8, "big")
 
 
-class Row(NamedTuple):
-    """A row to be written. The pieces of `value` are joined by the writer, away from the event loop's turn; they may
-    be views into a request, which lives on until then."""
+Row: TypeAlias = tuple[bytes, Sequence[bytes | memoryview]]
+"""A row to be written: its encoded key, and its value in pieces, which the writer joins, away from the event loop's
+turn; they may be views into a request, which lives on until then. A bare tuple, because one is made for every row of
+the hot path."""
 
-    key: RowKey
-    value: Sequence[bytes | memoryview]
+
+def number_of(key: bytes) -> int:
+    """The row's number, which its encoded key begins with."""
+    return int.from_bytes(key[:8], "big")
 
 
 def names(owner: Owner) -> bytes:

@@ -216,14 +216,20 @@ class Segments:
         Raises lmdb.MapFullError when they do not fit, lmdb.Error or OSError when the disk fails or the file is gone.
         """
         newest = self._segments[-1]
-        written = 0
-        with newest.environment.begin(write=True) as transaction:
-            put = transaction.put
-            for row in rows:
-                value = b"".join(row.value)
+        written, join = 0, b"".join
+
+        def entries() -> Iterator[tuple[bytes, bytes]]:
+            """A value is joined when its turn has come, and gone when it is written."""
+            nonlocal written
+            for key, pieces in rows:
+                value = join(pieces)
                 written += len(value)
-                if not put(row.key.encode(), value, append=True):
-                    raise lmdb.KeyExistsError(f"row {row.key.row} does not come behind the last one")
+                yield key, value
+
+        with newest.environment.begin(write=True) as transaction:
+            _, added = transaction.cursor().putmulti(entries(), append=True)
+            if added != len(rows):
+                raise lmdb.KeyExistsError(f"of {len(rows)} rows only {added} came behind those before them")
         self._check_in_place(newest)
         newest.used += written + 96 * len(rows)
 

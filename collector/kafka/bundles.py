@@ -52,7 +52,7 @@ class Bundles:
             part = None
         if part is None:
             part = self._open[key, signal] = Part(b"")
-        part.add(group, None, item if isinstance(item, memoryview) else memoryview(item))
+        part.add(group, item if isinstance(item, memoryview) else memoryview(item))
         self.size += size
         return True
 
@@ -72,7 +72,7 @@ class Bundles:
 def alone(key: bytes, signal: Signal, group: ScopeGroup, item: Piece) -> Bundle:
     """An item in a message of its own, however large."""
     part = Part(b"")
-    part.add(group, None, memoryview(item))
+    part.add(group, memoryview(item))
     return _bundle(key, signal, part)
 
 

@@ -111,7 +111,7 @@ class _Cutting:
         item = self._view[start:end]
         if size > self._most:
             alone = Part(b"")
-            alone.add(group, None, item)
+            alone.add(group, item)
             self._split.oversized.append(_portion(trace, alone))
             return
         part = self._open.get(trace)
@@ -120,7 +120,7 @@ class _Cutting:
             part = None
         if part is None:
             part = self._open[trace] = Part(b"")
-        part.add(group, None, item)
+        part.add(group, item)
 
     @staticmethod
     def _around(part: Part) -> int:

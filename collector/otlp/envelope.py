@@ -155,15 +155,17 @@ def embedded(around: bytes, number: int) -> bytes:
     return b"".join(parts)  # concatenation is how protobuf merges a message
 
 
-_SHORT = tuple(bytes((value,)) for value in range(0x80))
+_SHORT = (
+    *(bytes((value,)) for value in range(0x80)),
+    *(bytes((value & 0x7F | 0x80, value >> 7)) for value in range(0x80, 0x4000)),
+)
+"""All of one byte and of two, 0.7 MB: two are looked up for every row of the journal."""
 
 
 def encode_varint(value: int) -> bytes:
     """`value` (not negative) as a protobuf varint."""
-    if value < 0x80:
-        return _SHORT[value]
     if value < 0x4000:
-        return bytes((value & 0x7F | 0x80, value >> 7))
+        return _SHORT[value]
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
@@ -178,7 +180,12 @@ def wrap(resource: bytes, scope: bytes, items: Sequence[Piece], size: int) -> li
     `size` is that of all items together. Several such fields, one after the other, are a valid `TracesData` (or
     `LogsData`).
     """
-    scope_size = len(scope) + size
-    scope_head = b"\x12" + encode_varint(scope_size)
-    resource_size = len(resource) + len(scope_head) + scope_size
-    return [b"\x0a" + encode_varint(resource_size) + resource + scope_head + scope, *items]
+    return [opening(resource, scope, size), *items]
+
+
+def opening(resource: bytes, scope: bytes, size: int) -> bytes:
+    """What stands in front of the items in such a field."""
+    inside = len(scope) + size
+    length = encode_varint(inside)
+    whole = encode_varint(len(resource) + 1 + len(length) + inside)
+    return b"".join((b"\x0a", whole, resource, b"\x12", length, scope))

@@ -7,6 +7,8 @@ ways are allowed; whoever meets them reads the whole item.
 
 from __future__ import annotations
 
+from struct import Struct
+
 from collector.otlp.envelope import encode_varint
 
 SPAN_ATTRIBUTE, RECORD_ATTRIBUTE = 9, 6
@@ -14,6 +16,15 @@ SPAN_ATTRIBUTE, RECORD_ATTRIBUTE = 9, 6
 TRACE_ID_FIRST = b"\x0a\x10"
 """Field 1, 16 bytes: how every known encoder begins a span."""
 
+_HEAD = Struct(">18xH8xH8xBB")
+"""Behind the trace id, if every field comes in order: span id and parent with their lengths, name, its length."""
+_TIMES = Struct(">BBB8xB")
+"""Kind, when it began, when it ended."""
+_TIMES_BYTES = 20
+MOST_HEAD = _HEAD.size + 0x7F + _TIMES_BYTES
+"""So far does `attributes_at` look."""
+_HEAD_BYTES, _head, _times = _HEAD.size, _HEAD.unpack_from, _TIMES.unpack_from
+_SPAN_ID_FIELD, _PARENT_FIELD = 0x1208, 0x2208
 _TRACE_ID_ENDS, _SPAN_ID_ENDS = 18, 28
 _SPAN_ID, _PARENT, _NAME, _KIND, _START, _END = 0x12, 0x22, 0x2A, 0x30, 0x39, 0x41
 _LENGTH_DELIMITED = frozenset((0x1A, _PARENT, _NAME, 0x4A))  # tags before and of attributes, trace state too
@@ -66,6 +77,23 @@ def own_text(request: bytes, body: int, end: int, key: bytes) -> bytes | None:
     ):
         return None
     return request[behind + 4 : behind + 4 + long]
+
+
+def attributes_at(request: bytes, body: int) -> int:
+    """Where the attributes begin of a span that is written as most are: both ids, its parent's, a name below 128
+    bytes, kind and both times in front of them. The end of the request for any other.
+
+    The span begins at `body`, with `TRACE_ID_FIRST`; at least `MOST_HEAD` bytes of the request stand from there on,
+    though perhaps not of the span.
+    """
+    own, parent, name, size = _head(request, body)
+    if own == _SPAN_ID_FIELD and parent == _PARENT_FIELD and name == _NAME and size < 0x80:
+        place = body + _HEAD_BYTES + size
+        kind, value, start, ended = _times(request, place)
+        if kind == _KIND and value < 0x80 and start == _START and ended == _END:
+            attributes: int = place + _TIMES_BYTES
+            return attributes
+    return len(request)
 
 
 def is_own_field(request: bytes, body: int, at: int) -> bool:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
-from collector.journal.rows import FIRST_ROW, NO_ROW, Row, RowKey, RowType, closing, link_key, names
+from collector.journal.rows import FIRST_ROW, NO_ROW, Row, RowKey, RowType, closing, link_key, names, pack_key
 from collector.sessions.claims import Claim as Claim  # noqa: PLC0414 - what the book gives is looked for here
 from collector.sessions.claims import Discarded as Discarded  # noqa: PLC0414
 from collector.sessions.claims import Holds
@@ -33,13 +33,14 @@ _MOST_REVISIONS = 2**16 - 1  # as many as the journal has room for
 _HOT_MS = 60_000  # a trace not seen for this long is read exactly again
 _MOST_LOOKS = 5_000  # at once, at sessions that may be due; the rest comes up the next time
 _HELD_MS = 1_000  # until another look at what a claim still reads
+_OPEN, _TELEMETRY = int(State.OPEN), int(RowType.TELEMETRY)  # numbers: an enum's member costs ten times as much
 
 
 class SessionBook:
     """Times are milliseconds by a clock that does not jump; `wall_ms` are by the one that people read."""
 
     def __init__(self, policy: Policy, now_ms: int) -> None:
-        self.policy = policy
+        self._policy = policy
         self._begin(nothing_yet(policy), now_ms, next_row=FIRST_ROW)
 
     def _begin(self, known: Recovered, now_ms: int, next_row: int) -> None:
@@ -55,6 +56,17 @@ class SessionBook:
         self._next_row = next_row
         self._rows: list[Row] = []
         self._row_bytes = 0
+
+    @property
+    def policy(self) -> Policy:
+        return self._policy
+
+    @policy.setter
+    def policy(self, policy: Policy) -> None:
+        """With another rate, what was outside the sample may be inside from now on, and the other way round."""
+        if policy.rate != self._policy.rate:
+            self.hot.clear()
+        self._policy = policy
 
     # -- rows ---------------------------------------------------------------------------------------------------
 
@@ -77,29 +89,36 @@ class SessionBook:
         size: int,
         now_ms: int,
         *,
-        before: int = NO_ROW,
         flags: int = 0,
-        items: int = 0,
     ) -> int:
+        """A row of any type but TELEMETRY. Returns its number."""
         row = self._next_row
         self._next_row = row + 1
         index = self.index
-        key = RowKey(row, before, index.digest(slot), now_ms, index.kind[slot], row_type, flags, items, size)
-        self._rows.append(Row(key, value))
+        key = pack_key(row, NO_ROW, index.digest(slot), now_ms, index.kind[slot], row_type, flags, 0, size)
+        self._rows.append((key, value))
         self._row_bytes += size
         return row
 
     def telemetry(
         self, slot: int, value: Sequence[bytes | memoryview], size: int, items: int, flags: int, now_ms: int
-    ) -> None:
+    ) -> bool:
         """Chain one row of telemetry to a session or trace. `value`, of `size` bytes in all, begins with
-        `rows.names(...)` of it."""
-        self._touch(slot, now_ms)
-        before = self.index.last_row[slot]
-        row = self._row(slot, RowType.TELEMETRY, value, size, now_ms, before=before, flags=flags, items=items)
-        self.index.append(slot, row, items, size, now_ms)
-        if self.full(slot):
+        `rows.names(...)` of it. False, and nothing is done, where it is `full`."""
+        index, policy = self.index, self._policy
+        if index.items[slot] >= policy.max_spans or index.size[slot] >= policy.max_bytes:  # `full`, without the calls
+            return False
+        if index.state[slot] != _OPEN:
+            self._touch(slot, now_ms)
+        row = self._next_row
+        self._next_row = row + 1
+        before, all_items, all_size = index.append(slot, row, items, size, now_ms)
+        key = pack_key(row, before, index.digest(slot), now_ms, index.kind[slot], _TELEMETRY, flags, items, size)
+        self._rows.append((key, value))
+        self._row_bytes += size
+        if all_items >= policy.max_spans or all_size >= policy.max_bytes:
             self._file(slot, now_ms)
+        return True
 
     def full(self, slot: int) -> bool:
         """Has this session, or trace, got all it may have, in all its revisions? Its next closing judges it, and it
@@ -119,6 +138,15 @@ class SessionBook:
         if trace:
             self._belongs(parked_owner(key).digest, slot, now_ms)
         return slot
+
+    def joined(self, slot: int, tenant: str, trace: bytes, now_ms: int) -> None:
+        """As `named`, of a session whose slot is known, or SAMPLED_OUT."""
+        key = (tenant, trace)
+        if slot == SAMPLED_OUT:
+            self._outside.append(key)
+        else:
+            self._touch(slot, now_ms)
+            self._belongs(parked_owner(key).digest, slot, now_ms)
 
     def _belongs(self, trace: Digest, session: int, now_ms: int) -> None:
         if not self._links.link(trace, session):
@@ -159,7 +187,7 @@ class SessionBook:
     def _write_link(self, trace: Digest, session: int, *, weak: bool, now_ms: int) -> None:
         row = self._next_row
         self._next_row = row + 1
-        self._rows.append(Row(link_key(row, self.index.digest(session), trace, now_ms, weak=weak), ()))
+        self._rows.append((link_key(row, self.index.digest(session), trace, now_ms, weak=weak).encode(), ()))
         self.index.begins_at(session, min(self.index.first_row[session], row))
 
     def drop_outside(self, now_ms: int) -> list[int]:
@@ -169,7 +197,7 @@ class SessionBook:
         """
         dropped: list[int] = []
         outside, self._outside = self._outside, []
-        for key in outside:
+        for key in outside if self.index.known(Kind.TRACE) else ():  # most senders name a session in every item
             owner = parked_owner(key)
             parked = self.index.find(owner.digest)
             if parked is None or self._links.readers(owner.digest) or self.index.ref(parked) in self._holds:
@@ -328,7 +356,7 @@ class SessionBook:
 
     def _was_judged(self, trace: int) -> bool:
         """As a session of its own, for want of a name."""
-        index, policy = self.index, self.policy
+        index, policy = self.index, self._policy
         return index.revision[trace] > 0 and policy.trace_is_session and kept(index.digest(trace), policy.rate)
 
     def _heads(self, slots: Iterable[int]) -> list[int]:
@@ -393,7 +421,7 @@ class SessionBook:
         assert slot is not None
         rows = copied(Known(self.index, self._links, self._roots, self.idle_rules), slot, chain, self._next_row)
         self._rows += rows
-        self._row_bytes += sum(len(piece) for row in rows for piece in row.value)
+        self._row_bytes += sum(len(piece) for _, value in rows for piece in value)
         if chain:
             self.index.last_row[slot] = self._next_row + len(chain) - 1
         self.index.begins_at(slot, self._next_row)

@@ -1,4 +1,5 @@
-"""A cache in front of the exact reading: which session did an item of this trace name last, and how?
+"""A cache in front of the exact reading: which session did an item of this trace name last, and how? And which session
+is it that is spelled like this?
 
 Two generations of dicts, so that it stays bounded without bookkeeping for each use. A miss costs one exact reading
 and nothing else.
@@ -12,7 +13,7 @@ from collector.otlp.spelled import SPAN_ATTRIBUTE, TRACE_ID_FIRST, attribute
 from collector.sessions.keys import Naming
 
 SAMPLED_OUT = -1
-_MOST = 20_000  # traces in one generation; each takes some 550 bytes
+_MOST = 20_000  # traces and sessions in one generation; each takes some 400 bytes
 _MOST_BEFORE = 1
 """Of an item that names its session by a weaker attribute it must be shown that no stronger one is in it; each takes a
 look at all its bytes."""
@@ -20,8 +21,8 @@ look at all its bytes."""
 
 @dataclass(slots=True, eq=False)
 class Hot:
-    """The session last named in a trace. Not frozen, as that would triple what it costs to make one for every trace;
-    nobody changes it.
+    """A session that was named. Not frozen, as that would triple what it costs to make one; nobody changes it, and all
+    traces of the session share it.
 
     `slot` is SAMPLED_OUT for a session that is not kept, `head` how its rows begin. `wire` is how a span names it: the
     whole attribute, in which `key` begins at `lead`. That counts where `absent`, the key of the stronger attribute, is
@@ -55,7 +56,8 @@ def hot(naming: Naming, names: tuple[str, ...], slot: int, generation: int, head
 
 
 class HotTraces:
-    """By tenant, then trace id. To be trusted only where the item names the session itself, by its bytes or when read
+    """By tenant, then trace id, or how the session is spelled: the one's key begins with `TRACE_ID_FIRST`, the other's
+    with the tag of an attribute. To be trusted only where the item names the session itself, by its bytes or when read
     exactly."""
 
     def __init__(self, now_ms: int) -> None:
@@ -70,7 +72,13 @@ class HotTraces:
 
     def get(self, tenant: str, trace: bytes) -> Hot | None:
         """From either generation."""
-        key = TRACE_ID_FIRST + trace
+        return self._get(tenant, TRACE_ID_FIRST + trace)
+
+    def spelled(self, tenant: str, wire: bytes) -> Hot | None:
+        """The session that this attribute, all of it, names."""
+        return self._get(tenant, wire)
+
+    def _get(self, tenant: str, key: bytes) -> Hot | None:
         return self.of(tenant).get(key) or self._old.get(tenant, {}).get(key)
 
     def put(self, tenant: str, trace: bytes, hot: Hot) -> None:
@@ -79,6 +87,11 @@ class HotTraces:
             self._old[tenant] = young
             young = self._young[tenant] = {}
         young[TRACE_ID_FIRST + trace] = hot
+        if hot.wire:
+            young[hot.wire] = hot
+
+    def clear(self) -> None:
+        self._young, self._old = {}, {}
 
     def turn(self, now_ms: int, after_ms: int) -> None:
         """Drop the old generation and begin a young one, when the young one is this old."""

@@ -56,6 +56,7 @@ class SessionIndex:
         self._digests = bytearray()
         self._free = array("I")
         self._open = [0] * len(Kind)
+        self._known = [0] * len(Kind)
         self.state = array("B")
         self.kind = array("B")
         self.ended = array("B")  # was an end marker seen?
@@ -92,6 +93,7 @@ class SessionIndex:
         self.kind[slot] = kind
         self.state[slot] = _OPEN
         self._open[kind] += 1
+        self._known[kind] += 1
         self.last_row[slot] = NO_ROW
         self.first_row[slot] = NOTHING_NEEDED
         self.first_s[slot], self.last_ms[slot] = seconds(now_ms), now_ms
@@ -109,6 +111,7 @@ class SessionIndex:
 
     def free(self, slot: int) -> None:
         del self._slots[self.digest(slot)]
+        self._known[self.kind[slot]] -= 1
         self.set_state(slot, State.FREE)
         self.begins_at(slot, NOTHING_NEEDED)
         self.generation[slot] = (self.generation[slot] + 1) & 0xFFFFFF
@@ -144,14 +147,20 @@ class SessionIndex:
         """How many of this kind are open."""
         return self._open[kind]
 
-    def append(self, slot: int, row: int, items: int, size: int, now_ms: int) -> None:
-        """Chain a new row to the session."""
+    def known(self, kind: Kind) -> int:
+        """How many of this kind there are, open or not."""
+        return self._known[kind]
+
+    def append(self, slot: int, row: int, items: int, size: int, now_ms: int) -> tuple[int, int, int]:
+        """Chain a new row to the session. Returns the row before it, and how many items and bytes that makes."""
+        before = self.last_row[slot]
         self.last_row[slot] = row
         if self.first_row[slot] == NOTHING_NEEDED:
             self.begins_at(slot, row)
-        self.items[slot] += items
-        self.size[slot] += size
+        self.items[slot] = items = self.items[slot] + items
+        self.size[slot] = size = self.size[slot] + size
         self.last_ms[slot] = now_ms
+        return before, items, size
 
     def begins_at(self, slot: int, row: int) -> None:
         """The lowest row that is needed of this session; NOTHING_NEEDED for none."""

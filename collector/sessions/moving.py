@@ -47,7 +47,7 @@ def copied(known: Known, slot: int, chain: Sequence[tuple[RowKey, bytes]], first
     """The rows of a copy, numbered from `first_row`; `chain` is the telemetry as it was read, oldest first."""
     rows = list(_telemetry(chain, first_row))
     for key, value in _beside(known, slot):
-        rows.append(Row(key._replace(row=first_row + len(rows)), value))
+        rows.append((key._replace(row=first_row + len(rows)).encode(), value))
     index = known.index
     state = (moved(index.state[slot], index.ended[slot], index.last_ms[slot]),)
     key = RowKey(
@@ -59,13 +59,13 @@ def copied(known: Known, slot: int, chain: Sequence[tuple[RowKey, bytes]], first
         RowType.MOVED,
         index.revision[slot],
     )
-    return [*rows, Row(key, state)]
+    return [*rows, (key.encode(), state)]
 
 
 def _telemetry(chain: Sequence[tuple[RowKey, bytes]], first_row: int) -> Iterator[Row]:
     before = NO_ROW
     for row, (key, value) in enumerate(chain, start=first_row):
-        yield Row(key._replace(row=row, before=before), (value,))
+        yield key._replace(row=row, before=before).encode(), (value,)
         before = row
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
+from typing import TypeAlias
 
 from collector.journal.rows import Row
-from collector.otlp.envelope import Piece, ScopeGroup, wrap
+from collector.otlp.envelope import Piece, ScopeGroup, opening, wrap
+from collector.sessions.links import TraceKey
 
 
 @dataclass(slots=True)
@@ -36,14 +40,10 @@ class Routed:
 
 
 class Part:
-    """What of one request goes to one session or trace: the row it will become.
+    """What of one request goes into one message: `value` holds finished groups behind `head`, `items` are views into
+    the request, all of `group`."""
 
-    `value` is the head of the row, then finished groups; `items` are views into the request, all of `group`. `rules`
-    are the idle rules of the services it is from, `roots` the traces (with their tenant) whose root span is in it, both
-    as far as anybody wants to know. Open to the router, which adds most items itself: a call for each would be felt.
-    """
-
-    __slots__ = ("count", "ended", "group", "items", "items_size", "roots", "rules", "size", "value")
+    __slots__ = ("count", "group", "items", "items_size", "size", "value")
 
     def __init__(self, head: bytes) -> None:
         self.value: list[Piece] = [head]
@@ -52,26 +52,16 @@ class Part:
         self.group: ScopeGroup | None = None
         self.items: list[memoryview] = []
         self.items_size = 0
-        self.ended = False
-        self.rules: tuple[str, ...] = ()
-        self.roots: tuple[tuple[str, bytes], ...] = ()
 
-    def add(self, group: ScopeGroup, rule: str | None, item: memoryview) -> None:
+    def add(self, group: ScopeGroup, item: memoryview) -> None:
         if group is not self.group:
-            self.begin(group, rule)
+            self.finish()
+            self.group = group
         self.items.append(item)
         self.items_size += len(item)
 
-    def begin(self, group: ScopeGroup, rule: str | None) -> None:
-        """What comes now is of this group. Each part turns its own page: a request may have as many groups as parts,
-        and going through all parts for each group would take the square of them."""
-        if self.items:
-            self.finish()
-        self.group = group
-        if rule is not None and rule not in self.rules:
-            self.rules += (rule,)
-
     def finish(self) -> None:
+        """What comes now is of another group, or nothing."""
         group, items = self.group, self.items
         if group is None or not items:
             return
@@ -82,15 +72,65 @@ class Part:
         self.items, self.items_size = [], 0
 
 
+Placed: TypeAlias = tuple[ScopeGroup, int, int]
+"""An item of a request: its group, and where its field starts and ends."""
+
+
 class Parts:
-    """By slot of the session or trace."""
+    """What of one request goes to which session or trace, by its slot: each becomes one row.
+
+    In columns, and open to the router, which adds most items itself: an object for each, and a call, would be felt.
+    `heads` are how the rows begin. `ended` has those of which an end marker was seen, `rules` the idle rules of the
+    services they are from, `roots` the traces (with their tenant) whose root span came, as far as anybody wants to
+    know.
+    """
+
+    __slots__ = ("ended", "heads", "placed", "roots", "rules")
 
     def __init__(self) -> None:
-        self.by_slot: dict[int, Part] = {}
+        self.heads: dict[int, bytes] = {}
+        self.placed: dict[int, list[Placed]] = {}
+        self.ended: set[int] = set()
+        self.rules: dict[int, list[str]] = {}
+        self.roots: dict[int, list[TraceKey]] = {}
 
-    def of(self, slot: int, head: bytes) -> Part:
-        """The part of this session; a new one begins with `head`."""
-        part = self.by_slot.get(slot)
-        if part is None:
-            part = self.by_slot[slot] = Part(head)
-        return part
+    def place(self, slot: int, head: bytes, item: Placed, rule: str | None) -> None:
+        placed = self.placed.get(slot)
+        if placed is None:
+            self.heads[slot] = head
+            self.placed[slot] = [item]
+        else:
+            placed.append(item)
+        if rule is not None:
+            self.under(slot, rule)
+
+    def under(self, slot: int, rule: str) -> None:
+        rules = self.rules.setdefault(slot, [])
+        if rule not in rules:
+            rules.append(rule)
+
+    def root(self, slot: int, trace: TraceKey) -> None:
+        self.roots.setdefault(slot, []).append(trace)
+
+    def drop(self, slot: int) -> int:
+        """Returns how many items that were."""
+        return len(self.placed.pop(slot, ()))
+
+
+def value_of(head: bytes, placed: Sequence[Placed], view: memoryview) -> tuple[list[Piece], int]:
+    """The value of a row, in pieces that are joined later, and its bytes. `view` is of the request."""
+    if len(placed) == 1:  # as most are where many sessions share a request
+        group, start, end = placed[0]
+        first = opening(group.resource, group.scope, end - start)
+        return [head, first, view[start:end]], len(head) + len(first) + end - start
+    pieces: list[Piece] = [head]
+    for _, run in groupby(placed, _same_group):
+        items = list(run)
+        group = items[0][0]
+        first = opening(group.resource, group.scope, sum(end - start for _, start, end in items))
+        pieces += (first, *(view[start:end] for _, start, end in items))
+    return pieces, sum(map(len, pieces))
+
+
+def _same_group(item: Placed) -> int:
+    return id(item[0])  # not by what is in it, which takes long to compare

@@ -19,14 +19,14 @@ from google.protobuf.message import DecodeError
 from collector.errors import Malformed
 from collector.journal.rows import Signal, names, signal_flags
 from collector.otlp.envelope import ScopeGroup, walk
-from collector.otlp.spelled import is_own_field
+from collector.otlp.spelled import MOST_HEAD, TRACE_ID_FIRST, attributes_at, is_own_field
 from collector.otlp.wire_pb2 import SpanHead
 from collector.sessions.book import SessionBook
 from collector.sessions.end_markers import EndMarkers, goes_on_from
-from collector.sessions.hot import SAMPLED_OUT, hot
-from collector.sessions.items import read_record, read_span, span_in
+from collector.sessions.hot import SAMPLED_OUT, Hot, hot
+from collector.sessions.items import NO_SPAN, NO_TRACE, read_record, read_span, span_in
 from collector.sessions.keys import Kind, Naming, Owner, name_fault
-from collector.sessions.parts import Part, Parts, Routed
+from collector.sessions.parts import Parts, Routed, value_of
 from collector.sessions.surroundings import Around, Marks, Surroundings
 
 __all__ = ["Marks", "Routed", "Router"]
@@ -98,47 +98,53 @@ class Router:
 
     def _write(self, turn: _Turn, signal: Signal) -> None:
         """Every part into the book, and the book's rows out."""
-        book, routed, parts, now_ms = self._book, turn.routed, turn.parts.by_slot, turn.now_ms
-        for part in parts.values():
-            part.finish()
+        book, routed, parts, now_ms = self._book, turn.routed, turn.parts, turn.now_ms
         for slot in book.drop_outside(now_ms):
-            outside = parts.pop(slot, None)
-            routed.sampled_out += outside.count if outside else 0
-        flags = signal_flags(signal)
-        for slot, part in parts.items():
-            if book.full(slot):
-                routed.full += part.count
+            routed.sampled_out += parts.drop(slot)
+        flags, heads, view, telemetry = signal_flags(signal), parts.heads, turn.view, book.telemetry
+        anything_else = bool(parts.ended or parts.rules or parts.roots)
+        for slot, placed in parts.placed.items():
+            value, size = value_of(heads[slot], placed, view)
+            count = len(placed)
+            if not telemetry(slot, value, size, count, flags, now_ms):
+                routed.full += count
                 continue
-            routed.kept += part.count
-            book.telemetry(slot, part.value, part.size, part.count, flags, now_ms)
-            if part.ended or part.rules or part.roots:
-                self._tell(slot, part, now_ms)
+            routed.kept += count
+            if anything_else:
+                self._tell(slot, parts, now_ms)
         routed.rows, routed.size = book.take_rows()
 
-    def _tell(self, slot: int, part: Part, now_ms: int) -> None:
+    def _tell(self, slot: int, parts: Parts, now_ms: int) -> None:
         """What else the book wants to know of telemetry that is kept."""
-        for rule in part.rules:
+        for rule in parts.rules.get(slot, ()):
             self._book.served(slot, rule, now_ms)
-        for tenant, trace in part.roots:
+        for tenant, trace in parts.roots.get(slot, ()):
             self._book.rooted(slot, tenant, trace, now_ms)
-        if part.ended:
+        if slot in parts.ended:
             self._book.ended(slot, now_ms)
 
     def _spans(self, turn: _Turn, group: ScopeGroup, around: Around) -> None:
         """The loop that everything depends on: each name in it is bound outside, each check is the cheapest left."""
-        request, view, parts, names = turn.request, turn.view, turn.parts.by_slot, around.names
+        request, names, rule = turn.request, around.names, around.rule
+        parts, placed_of, heads = turn.parts, turn.parts.placed, turn.parts.heads
         find, startswith, ends = request.find, request.startswith, self._ends.in_span
         generation, known_of = self._book.index.generation, self._book.hot.of(turn.tenant).get
-        wants_roots, sampled_out = self._wants_roots, 0
+        wants_roots, sampled_out, near_end = self._wants_roots, 0, len(request) - MOST_HEAD
         for item in group.items:
             start, body, end = item
             known = known_of(request[body : body + 18])
             if known is not None and known.names is names:
-                at = find(known.key, body, end) - known.lead
+                wire = known.wire
                 if (
-                    startswith(known.wire, at)  # never where nothing was found: that is too near the request's end
-                    and is_own_field(request, body, at)
-                    and at + len(known.wire) <= end
+                    # What is looked for begins far from the request's end: it is nowhere when its place is too near.
+                    (
+                        (body <= near_end and startswith(wire, at := attributes_at(request, body)))
+                        or (
+                            startswith(wire, at := find(known.key, body, end) - known.lead)
+                            and is_own_field(request, body, at)
+                        )
+                    )
+                    and at + len(wire) <= end
                     and (known.absent is None or find(known.absent, body, end) < 0)
                 ):
                     slot = known.slot
@@ -146,17 +152,17 @@ class Router:
                         sampled_out += 1
                         continue
                     if generation[slot] == known.generation:
-                        part = parts.get(slot)
-                        if part is None:
-                            part = parts[slot] = Part(known.head)
-                        if part.group is not group:
-                            part.begin(group, around.rule)
-                        part.items.append(view[start:end])
-                        part.items_size += end - start
+                        placed = placed_of.get(slot)
+                        if placed is None:
+                            heads[slot], placed_of[slot] = known.head, [(group, start, end)]
+                        else:
+                            placed.append((group, start, end))
+                        if rule is not None:
+                            parts.under(slot, rule)
                         if ends(request, body, end):
-                            part.ended = True
+                            parts.ended.add(slot)
                         if wants_roots and _is_root(request[body:end]):
-                            part.roots += ((turn.tenant, request[body + 2 : body + 18]),)
+                            parts.root(slot, (turn.tenant, request[body + 2 : body + 18]))
                         continue
             self._span(turn, group, around, item)
         turn.routed.sampled_out += sampled_out
@@ -164,23 +170,52 @@ class Router:
     def _span(self, turn: _Turn, group: ScopeGroup, around: Around, item: tuple[int, int, int]) -> None:
         """A span that is not known to name the session of its trace."""
         start, body, end = item
-        request = turn.request
-        if self._wants_roots:
-            read = read_span(request[body:end], around.names)
+        request, root = turn.request, False
+        known = self._spelled(turn, around, body, end)
+        if known is not None:
+            trace, slot, head = request[body + 2 : body + 18], known.slot, known.head
+            self._book.joined(slot, turn.tenant, trace, turn.now_ms)
+            self._book.hot.put(turn.tenant, trace, known)
         else:
-            read = span_in(request, body, end, around.names)
-        if isinstance(read, str):
-            turn.routed.reject(read)
-            return
-        trace, naming, root = read
-        part = self._part(turn, around, trace, naming)
-        if part is None:
+            if self._wants_roots:
+                read = read_span(request[body:end], around.names)
+            else:
+                read = span_in(request, body, end, around.names)
+            if isinstance(read, str):
+                turn.routed.reject(read)
+                return
+            trace, naming, root = read
+            slot, head = self._where(turn, around, trace, naming)
+        if slot == SAMPLED_OUT:
             turn.routed.sampled_out += 1
             return
-        part.add(group, around.rule, turn.view[start:end])
-        part.ended |= self._ends.in_span(request, body, end)
+        turn.parts.place(slot, head, (group, start, end), around.rule)
+        if self._ends.in_span(request, body, end):
+            turn.parts.ended.add(slot)
         if root and self._wants_roots:
-            part.roots += ((turn.tenant, trace),)
+            turn.parts.root(slot, (turn.tenant, trace))
+
+    def _spelled(self, turn: _Turn, around: Around, body: int, end: int) -> Hot | None:
+        """The session that this span names, when one of another trace has named it in the same words, and with its
+        first attribute; None when the span has to be read."""
+        request = turn.request
+        if self._wants_roots or body + MOST_HEAD > len(request) or not request.startswith(TRACE_ID_FIRST, body):
+            return None
+        at = attributes_at(request, body)
+        if at + 2 > end:
+            return None
+        known = self._book.hot.spelled(turn.tenant, request[at : at + 2 + request[at + 1]])
+        if (
+            known is None
+            or known.names is not around.names
+            or at + len(known.wire) > end
+            or (known.absent is not None and request.find(known.absent, body, end) >= 0)
+            or request[body + 2 : body + 18] == NO_TRACE
+            or request[body + 20 : body + 28] == NO_SPAN
+            or (known.slot != SAMPLED_OUT and self._book.index.generation[known.slot] != known.generation)
+        ):
+            return None
+        return known
 
     def _records(self, turn: _Turn, group: ScopeGroup, around: Around) -> None:
         routed = turn.routed
@@ -195,34 +230,37 @@ class Router:
                     routed.no_session += 1
                     continue
                 naming = Naming(around.session, 0)
-            part = self._part(turn, around, trace, naming)
-            if part is None:
+            slot, head = self._where(turn, around, trace, naming)
+            if slot == SAMPLED_OUT:
                 routed.sampled_out += 1
                 continue
-            part.add(group, around.rule, turn.view[start:end])
-            part.ended |= self._ends.in_record(record)
+            turn.parts.place(slot, head, (group, start, end), around.rule)
+            if self._ends.in_record(record):
+                turn.parts.ended.add(slot)
             if (previous := goes_on_from(record)) is not None:
                 self._end(previous, turn)
 
-    def _part(self, turn: _Turn, around: Around, trace: bytes, naming: Naming | None) -> Part | None:
-        """Where an item goes that names this session (or none); None when that session is not in the sample."""
-        book, tenant, now_ms = self._book, turn.tenant, turn.now_ms
+    def _where(self, turn: _Turn, around: Around, trace: bytes, naming: Naming | None) -> tuple[int, bytes]:
+        """Where an item goes that is of this trace (b"" for none) and names this session (or none): a slot, or
+        SAMPLED_OUT, and how the rows there begin."""
+        book, tenant = self._book, turn.tenant
         if naming is None:
-            slot = book.unnamed(tenant, trace, around.session, now_ms)
-            return None if slot == SAMPLED_OUT else turn.parts.of(slot, names(Owner(Kind.TRACE, trace.hex(), tenant)))
+            slot = book.unnamed(tenant, trace, around.session, turn.now_ms)
+            return slot, b"" if slot == SAMPLED_OUT else names(Owner(Kind.TRACE, trace.hex(), tenant))
         known = book.hot.get(tenant, trace) if trace else None
-        if known is not None and known.name == naming.session:
-            if known.slot == SAMPLED_OUT:
-                return None
-            if book.index.generation[known.slot] == known.generation:
-                return turn.parts.of(known.slot, known.head)
+        if (
+            known is not None
+            and known.name == naming.session
+            and (known.slot == SAMPLED_OUT or book.index.generation[known.slot] == known.generation)
+        ):
+            return known.slot, known.head
         owner = Owner(Kind.SESSION, naming.session, tenant)
-        slot = book.named(owner, trace, now_ms)
+        slot = book.named(owner, trace, turn.now_ms)
         inside = slot != SAMPLED_OUT
         head, generation = (names(owner), book.index.generation[slot]) if inside else (b"", 0)
         if trace:
             book.hot.put(tenant, trace, hot(naming, around.names, slot, generation, head))
-        return turn.parts.of(slot, head) if inside else None
+        return slot, head
 
     def _end(self, session: str, turn: _Turn) -> None:
         slot = self._book.index.find(Owner(Kind.SESSION, session, turn.tenant).digest)

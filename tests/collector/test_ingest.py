@@ -11,7 +11,7 @@ import pytest
 from collector.errors import Malformed, Refused, StoreUnavailable
 from collector.ingest import Ingest, Limits
 from collector.journal.journal import JournalSettings
-from collector.journal.rows import Row, RowType
+from collector.journal.rows import RowType
 from collector.sessions.routing import MOST_AT_ONCE
 from tests.collector.receiving import Receiving, receiving
 from tests.collector.sessions.telemetry import log_request, record, span, trace_request
@@ -144,7 +144,7 @@ async def _break(half: Receiving) -> None:
     """A commit that fails: a row out of order, as nothing else of ours would write it."""
     await half.ingest.accept("traces", ANN)
     with pytest.raises(StoreUnavailable):
-        await half.journal.append([Row(key, (value,)) for key, value in half.journal.entries()], 0)
+        await half.journal.append([(key.encode(), (value,)) for key, value in half.journal.entries()], 0)
 
 
 async def test_a_failed_journal_refuses_until_it_has_been_read_again(tmp_path: Path) -> None:

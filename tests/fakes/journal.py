@@ -12,9 +12,10 @@ class MemoryRows:
         self._rows: dict[int, tuple[RowKey, bytes]] = {}
 
     def append(self, rows: Sequence[Row]) -> None:
-        for row in rows:
-            assert row.key.row > self.last_row()
-            self._rows[row.key.row] = (decode_key(row.key.encode()), b"".join(row.value))
+        for encoded, value in rows:
+            key = decode_key(encoded)
+            assert key.row > self.last_row()
+            self._rows[key.row] = (key, b"".join(value))
 
     def chain(self, last_row: int) -> list[tuple[RowKey, bytes]]:
         found: list[tuple[RowKey, bytes]] = []

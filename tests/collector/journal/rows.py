@@ -9,4 +9,4 @@ from collector.sessions.keys import Kind, Owner
 def row(number: int, before: int = NO_ROW, content: bytes = b"telemetry", session: str = "ann") -> Row:
     owner = Owner(Kind.SESSION, session)
     key = RowKey(number, before, owner.digest, 1000 + number, Kind.SESSION, RowType.TELEMETRY, items=1)
-    return Row(key, (names(owner), content))
+    return key.encode(), (names(owner), content)

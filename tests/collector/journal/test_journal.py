@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from collector.errors import StoreUnavailable
 from collector.journal.journal import Journal, JournalSettings
-from collector.journal.rows import Row, RowType
+from collector.journal.rows import RowType
 from collector.journal.segments import Segments
 from tests.collector.journal.rows import row
 
@@ -147,10 +147,18 @@ async def test_a_failed_commit_fails_everyone_who_waits_and_leaves_no_hole(tmp_p
 
 async def test_rows_that_cannot_be_written_at_all_fail_the_commit_and_not_the_writer(tmp_path: Path) -> None:
     async with _journal(tmp_path) as journal:
-        key, value = row(1)
-        with pytest.raises(StoreUnavailable, match="cannot be written: error"):
-            await journal.append([Row(key._replace(items=2**32), value)], 9)  # more than the key has room for
+        key, _ = row(1)
+        with pytest.raises(StoreUnavailable, match="cannot be written: TypeError"):
+            await journal.append([(key, ("no bytes",))], 9)  # type: ignore[list-item]
         journal.restart()
+        await journal.append([row(1)], 9)
+    assert _on_disk(tmp_path) == [1]
+
+
+async def test_a_batch_without_rows_is_on_disk_at_once_and_begins_no_file(tmp_path: Path) -> None:
+    async with _journal(tmp_path) as journal:
+        await journal.append([], 0)
+        assert journal.segments == 0
         await journal.append([row(1)], 9)
     assert _on_disk(tmp_path) == [1]
 

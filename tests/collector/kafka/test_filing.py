@@ -6,6 +6,7 @@ import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.errors import Malformed
+from collector.journal.rows import decode_key
 from collector.kafka.filing import Filed, Filing
 from collector.kafka.session_topic import SessionMessage
 from collector.sessions.book import IdleRule, Policy, SessionBook
@@ -37,8 +38,8 @@ def test_items_that_do_not_name_the_session_are_its_own_all_the_same() -> None:
     request = trace_request([span(1, 1, session__id="s"), span(1, 2), span(2, 3)])
     assert desk.filing.file(_S, request, 0) == Filed(3, kept=3)
     rows, _ = desk.book.take_rows()
-    assert [row.key.items for row in rows] == [3]
-    assert rows[0].value[1] == request
+    assert [decode_key(key).items for key, _ in rows] == [3]
+    assert rows[0][1][1] == request
     assert (desk.book.open_sessions(), desk.book.open_traces()) == (1, 0)
 
 

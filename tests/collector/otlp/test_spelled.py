@@ -13,6 +13,7 @@ from collector.otlp.spelled import (
     RECORD_ATTRIBUTE,
     SPAN_ATTRIBUTE,
     attribute,
+    attributes_at,
     is_own_field,
     own_text,
     said_once,
@@ -54,6 +55,41 @@ def test_every_field_near_the_beginning_is_recognised_wherever_the_span_stands(
     at = request.rindex(attribute(SPAN_ATTRIBUTE, KEY, "ann"))
     assert is_own_field(request, len(ahead), at)
     assert not any(is_own_field(request, len(ahead), at + shift) for shift in (-2, -1, 1, 2))
+
+
+_BEHIND = b"x" * 300
+
+
+@given(st.text(max_size=30), st.integers(0, 5), st.binary(max_size=9))
+def test_behind_the_usual_head_of_a_span_its_attributes_begin(name: str, kind: int, ahead: bytes) -> None:
+    made = span(1, 2, parent=3, session__id="ann")
+    made.name, made.kind = name or "n", kind or Span.SPAN_KIND_SERVER  # type: ignore[assignment]
+    request = ahead + made.SerializeToString() + _BEHIND
+    assert attributes_at(request, len(ahead)) == request.index(attribute(SPAN_ATTRIBUTE, KEY, "ann"))
+
+
+_IDS = b"\x0a\x10" + b"t" * 16 + b"\x12\x08" + b"s" * 8
+_PARENT, _NAME, _KIND = b"\x22\x08" + b"p" * 8, b"\x2a\x04chat", b"\x30\x03"
+_START, _END = b"\x39" + bytes(8), b"\x41" + bytes(8)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        _IDS + _NAME + _KIND + _START + _END,
+        _IDS + b"\x1a\x03a=1" + _PARENT + _NAME + _KIND + _START + _END,
+        _IDS + _PARENT + b"\x2a\x84\x00chat" + _KIND + _START + _END,
+        _IDS + _PARENT + _NAME + b"\x30\x83\x00" + _START + _END,
+        _IDS + _PARENT + _NAME + _START + _END,
+        _IDS + _PARENT + _NAME + _KIND + _END + _START,
+        _IDS + _PARENT + _NAME + b"\x4a\x12" + b"-" * 18,  # as long as kind and times
+        _IDS[:18] + _PARENT + _IDS[18:] + _NAME + _KIND + _START + _END,
+        _IDS[:18] + b"\x12\x07" + b"s" * 7 + b"\x22\x09" + b"p" * 9 + _NAME + _KIND + _START + _END,
+    ],
+)
+def test_behind_any_other_head_nothing_is_said_of_attributes(head: bytes) -> None:
+    request = head + attribute(SPAN_ATTRIBUTE, KEY, "ann") + _BEHIND
+    assert attributes_at(request, 0) == len(request)
 
 
 def test_a_field_behind_many_others_has_to_be_read() -> None:

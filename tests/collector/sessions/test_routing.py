@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -242,6 +243,67 @@ def test_resources_that_differ_in_every_request_do_not_pile_up() -> None:
     assert desk.router.surroundings.size <= 32 * 1024**2
 
 
+def _usual(trace: int, number: int, session: str) -> Span:
+    """With the head that most encoders write, `session.id` first, and long enough to be read where it stands."""
+    made = span(trace, number, 99, session__id=session, text="x" * 300)
+    made.kind = Span.SPAN_KIND_CLIENT
+    return made
+
+
+@given(st.lists(st.tuples(st.sampled_from(("ann", "bob")), st.integers(1, 4), st.booleans()), max_size=12))
+def test_a_new_trace_of_a_known_session_is_its_trace_from_then_on(sent: list[tuple[str, int, bool]]) -> None:
+    desk, wanted = Desk(), dict[str, set[str]]()
+    for number, (session, trace, named) in enumerate(sent, start=1):
+        own = trace if session == "ann" else trace + 10
+        first = _usual(own, 100 + number, session)
+        spans = [first] if named else [first, span(own, number)]
+        wanted.setdefault(session, set()).update(each.name for each in spans)
+        desk.send("traces", trace_request(spans))
+    assert _where(desk) == wanted
+
+
+def test_a_session_spelled_alike_is_another_one_for_another_tenant() -> None:
+    desk = Desk()
+    for number, tenant in enumerate(("a", "b", "a", "b"), start=1):
+        desk.send("traces", trace_request([_usual(number, number, "ann")]), tenant)
+    assert sorted((each.tenant, _names(each)) for each in map(desk.read, desk.wait(3600))) == [
+        ("a", {"span 1", "span 3"}),
+        ("b", {"span 2", "span 4"}),
+    ]
+
+
+def test_a_stronger_name_in_a_new_trace_outweighs_the_session_that_is_spelled_first() -> None:
+    desk = Desk()
+    for number, stronger in enumerate(("", "bob"), start=1):
+        made = _usual(number, number, "ann")
+        made.attributes[0].key = "gen_ai.conversation.id"
+        if stronger:
+            made.attributes.add(key="session.id").value.string_value = stronger
+        desk.send("traces", trace_request([made]))
+    assert _where(desk) == {"ann": {"span 1"}, "bob": {"span 2"}}
+
+
+@pytest.mark.parametrize("broken", ["trace_id", "span_id"])
+def test_a_span_of_a_known_session_without_its_ids_is_rejected(broken: str) -> None:
+    desk = Desk()
+    made = _usual(2, 2, "ann")
+    setattr(made, broken, bytes(len(getattr(made, broken))))
+    routed = desk.send("traces", trace_request([_usual(1, 1, "ann"), made]))
+    assert (routed.kept, routed.rejected) == (1, 1)
+
+
+def test_a_session_that_was_forgotten_begins_anew_in_a_new_trace() -> None:
+    desk = Desk()
+    desk.send("traces", trace_request([_usual(1, 1, "ann")]))
+    for claim in desk.wait(11):
+        desk.done(claim)
+    desk.wait(3600)
+    desk.claims.clear()
+    assert desk.book.index.find(Owner(Kind.SESSION, "ann").digest) is None
+    desk.send("traces", trace_request([_usual(3, 3, "bob"), _usual(2, 2, "ann")]))
+    assert _where(desk) == {"bob": {"span 3"}, "ann": {"span 2"}}
+
+
 def test_the_same_trace_id_in_every_session_keeps_each_with_what_names_it() -> None:
     desk = Desk()
     names = [f"chat-{number}" for number in range(MOST_SESSIONS + 20)]
@@ -425,6 +487,13 @@ def test_a_session_outside_the_sample_is_dropped_at_once_when_its_trace_is_known
     assert desk.rows.last_row() == 0
 
 
+def test_a_session_outside_the_sample_is_looked_at_anew_when_the_rate_changes() -> None:
+    desk = Desk(Policy(rate=0.0))
+    assert desk.send("traces", trace_request([_usual(1, 1, "ann")])).sampled_out == 1
+    desk.book.policy = replace(desk.book.policy, rate=1.0)
+    assert desk.send("traces", trace_request([_usual(1, 2, "ann"), _usual(2, 3, "ann")])).kept == 2
+
+
 ENDS = Marks(names=NAMES, end_attributes=("chat.closed",))
 
 
@@ -458,6 +527,7 @@ def _flagged(value: bool) -> Span:
         ("traces", trace_request([_span_with_event("session.end", "ann")])),
         ("traces", trace_request([_span_with_event("session.end")])),
         ("traces", trace_request([_flagged(True)])),
+        ("traces", _request(_ids(1, 2) + b"\xda\x00\x0d" + _field(2, b"session.end"))),  # a longer tag than it takes
         ("logs", log_request([record(None, "session.start", session__id="eve", session__previous_id="ann")])),
     ],
 )
