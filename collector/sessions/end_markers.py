@@ -8,6 +8,8 @@ from collector.otlp.wire_pb2 import RecordHead, SpanHead
 from collector.sessions.keys import RawAttributes, is_set, text_of
 from collector.sessions.surroundings import Marks
 
+_EVENT, _EVENT_LONG = b"\x5a", b"\xda"
+"""How the tag of an event, field 11 of a span, begins: as encoders write it, and with more bytes than it needs."""
 _EVENT_NAME = "event.name"
 _SESSION_START, _PREVIOUS_ID = "session.start", "session.previous_id"
 
@@ -16,13 +18,20 @@ class EndMarkers:
     def __init__(self, marks: Marks) -> None:
         self._events = frozenset(marks.end_events)
         self._attributes = marks.end_attributes
-        self._needles = tuple(name.encode() for name in (*marks.end_events, *marks.end_attributes))
+        self._event_names = tuple(name.encode() for name in marks.end_events)
+        self._attribute_names = tuple(name.encode() for name in marks.end_attributes)
 
     def in_span(self, request: bytes, body: int, end: int) -> bool:
         """Of the span in these bytes of the request. A damaged one ends nothing; it is told when the session is
         read."""
-        for needle in self._needles:  # not any(): that costs as much again, for every span that is kept
-            if request.find(needle, body, end) >= 0:
+        find = request.find  # and not any(): that costs as much again, for every span that is kept
+        # To look for one byte takes a quarter of what it takes to look for a name: most spans have no events.
+        if find(_EVENT, body, end) >= 0 or find(_EVENT_LONG, body, end) >= 0:
+            for name in self._event_names:
+                if find(name, body, end) >= 0:
+                    return self._really(request[body:end])
+        for name in self._attribute_names:
+            if find(name, body, end) >= 0:
                 return self._really(request[body:end])
         return False
 
