@@ -48,24 +48,27 @@ def text_in(content: Value) -> str | None:
     return "\n".join(text for body in bodies if isinstance(text := body.get("text"), str))
 
 
-def recorded_result(attributes: Attributes) -> Result:
-    """What the span of a tool tells."""
+def recorded_result(attributes: Attributes, *, loads_skill: bool) -> Result:
+    """What the span of a tool tells. `loads_skill`: the tool is made for that."""
     output = at.json_object(attributes, OUTPUT)
     if output is None:
-        return _cut_result(at.text(attributes, OUTPUT) or "")
+        return _cut_result(at.text(attributes, OUTPUT) or "", loads_skill=loads_skill)
     text = text_in(output.get("content"))
     if output.get("role") == "tool":
         return Result(text, Ending.REJECTED)
     return Result(text, Ending.FAILED if output.get("is_error") is True else Ending.ANSWERED)
 
 
-def _cut_result(recorded: str) -> Result:
-    """A refusal can be told from the beginning of an output that was cut; anything else is not recorded."""
+def _cut_result(recorded: str, *, loads_skill: bool) -> Result:
+    """A refusal can be told from the beginning of an output that was cut; anything else is not recorded. What else a
+    command prints may well begin with `error:` and end well."""
     output = at.as_mapping(salvaged(recorded))
     text = text_in(output.get("content")) if output is not None else None
-    if text is None or not (is_refusal(text) or was_rejected(text)):
-        return Result(None, Ending.UNKNOWN)
-    return Result(text, Ending.REJECTED if was_rejected(text) else Ending.FAILED)
+    if text is not None and was_rejected(text):
+        return Result(text, Ending.REJECTED)
+    if text is not None and loads_skill and is_refusal(text):
+        return Result(text, Ending.FAILED)
+    return Result(None, Ending.UNKNOWN)
 
 
 def ending_of_message(text: str) -> Result:

@@ -130,8 +130,8 @@ def _history_message(value: Value) -> Value:
 def _tool(span: Span, requested: Requested) -> dict[str, Value]:
     call_id = at.text(span.attributes, CALL_ID)
     call = _asked(span, requested)
-    result = recorded_result(span.attributes)
     name = call.name if call is not None else tool_of(span.name)
+    result = recorded_result(span.attributes, loads_skill=name == INVOKE_SKILL)
     told: dict[str, Value] = {
         at.OPERATION_NAME: TOOL,
         at.TOOL_NAME: name,

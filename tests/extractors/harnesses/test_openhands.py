@@ -278,3 +278,13 @@ def test_a_refusal_shows_in_an_output_that_was_cut_before_its_end(text: str, out
     called = replace(called, attributes={**called.attributes, **cut})
     (load,) = openhands.extract(session_of([ours("s1", STEP), called])).skill_invocations
     assert (load.name, load.outcome, load.body) == ("graft", outcome, None)
+
+
+def test_an_output_that_was_cut_within_a_line_about_an_error_fails_no_command() -> None:
+    output = json.dumps({"content": [{"type": "text", "text": "error: one warning was"}]})[:-4]
+    cut: dict[str, Value] = {"lmnr.span.output": output}
+    told = {"association__properties__metadata__tool_call_id": "c1"}
+    called = ours("t1", [*STEP, "TerminalAction"], at_s=5, kind="TOOL", **told)
+    called = replace(called, attributes={**called.attributes, **cut})
+    (call,) = openhands.extract(session_of([ours("s1", STEP), called])).tool_calls
+    assert (call.outcome, call.result, call.error) == (CallOutcome.OK, None, None)
