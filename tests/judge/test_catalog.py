@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import judge.evaluators
-from extractors.registry import UNRECOGNISED as REGISTRY_UNRECOGNISED
+from extractors.registry import UNRECOGNISED
 from extractors.trajectory import Trajectory
-from judge.catalog import NAMES, UNRECOGNISED, Evaluator, Plan, build, option_problems, plan_all, rubric_entry
+from judge.catalog import NAMES, Evaluator, Plan, build, option_problems, plan_all, rubric_entry
 from judge.options import EvaluatorOptions
 from judge.question import Question
 from judge.rubrics import parse_rubrics
@@ -80,7 +80,6 @@ def test_an_evaluator_that_raises_is_not_judged_and_its_neighbours_go_on() -> No
 
 
 def test_a_session_nobody_understood_gets_no_verdicts() -> None:
-    assert UNRECOGNISED == REGISTRY_UNRECOGNISED
     plan = plan_all(Trajectory("s", UNRECOGNISED), [case("expected_skill: pdf")], build())
     assert (plan.verdicts, plan.questions) == ((), ())
 
