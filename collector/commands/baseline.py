@@ -105,9 +105,8 @@ def baseline_save(
             raise fail(f"there is a baseline {safe(name)} already: choose another name, or delete it first")
     of = safe(baseline.agent_version) if baseline.agent_version is not None else NOT_RECORDED
     current = ", now the current one" if promote else ""
-    typer.echo(
-        f"saved {safe(name)}: {plural(len(found.sessions), 'session')} of {_named(baseline.service)}, version {of}{current}"
-    )
+    what = f"{plural(len(found.sessions), 'session')} of {_named(baseline.service)}, version {of}{current}"
+    typer.echo(f"saved {safe(name)}: {what}")
 
 
 @baseline_app.command("list")
