@@ -66,6 +66,8 @@ class _HttpReceiver:
         self._complaints = complaints
         self._limit = max_request_bytes
         self._tenant_header = tenant_header
+        # Parsed JSON takes many times the memory of its text, and two threads would convert no faster than one.
+        self._converting = asyncio.Lock()
 
     def export(self, signal: Signal) -> Callable[[Request], Awaitable[Response]]:
         async def handle(request: Request) -> Response:
@@ -100,16 +102,18 @@ class _HttpReceiver:
     async def _accept(self, signal: Signal, request: Request, media: str) -> Receipt:
         if media not in (_PROTOBUF, _JSON):
             raise _Unsupported(f"content type {media or 'missing'!r}: send {_PROTOBUF} or {_JSON}")
-        self._ingest.admit(int(request.headers.get("content-length") or 0))
+        self._admit(int(request.headers.get("content-length") or 0))
         how = _inflate_for(request.headers.get("content-encoding", ""))
         with self._ingest.arriving() as arrived:
             body = await self._body(request, arrived)
             if how is not None:
+                compressed = len(body)
                 body = await inflated(how, body, self._limit)
+                arrived(max(0, len(body) - compressed))  # JSON may wait for its conversion, and others like it
+            converted = await self._convert(body, signal) if media == _JSON else None
         tenant = request.headers.get(self._tenant_header, "") if self._tenant_header else ""
-        if media == _PROTOBUF:
+        if converted is None:
             return await self._ingest.accept(signal, body, tenant)
-        converted = await _convert(body, signal)
         receipt = await self._ingest.accept(signal, converted.payload, tenant)
         if not converted.rejected:
             return receipt
@@ -117,6 +121,18 @@ class _HttpReceiver:
         self._metrics.dropped(signal, "malformed", converted.rejected)
         causes = [f"{converted.rejected} rejected, the first because of {converted.cause}", receipt.cause]
         return Receipt(converted.rejected + receipt.rejected, "; ".join(filter(None, causes)))
+
+    def _admit(self, size: int) -> None:
+        """Raises `TooLarge` for a declared size that is never taken: told that there is no room, it would come back."""
+        if size > self._limit:
+            raise TooLarge(f"the request is larger than {self._limit} bytes")
+        self._ingest.admit(size)
+
+    async def _convert(self, body: bytes, signal: Signal) -> Converted:
+        if len(body) <= _THREAD_ABOVE:
+            return to_protobuf(body, signal)
+        async with self._converting:
+            return await asyncio.to_thread(to_protobuf, body, signal)
 
     async def _body(self, request: Request, arrived: Callable[[int], None]) -> bytes:
         parts: list[bytes] = []
@@ -154,12 +170,6 @@ def _inflate_for(encoding: str) -> Inflate | None:
     if name not in _INFLATE:
         raise _Unsupported(f"content encoding {name!r}: send gzip, zstd, deflate or none")
     return _INFLATE[name]
-
-
-async def _convert(body: bytes, signal: Signal) -> Converted:
-    if len(body) > _THREAD_ABOVE:
-        return await asyncio.to_thread(to_protobuf, body, signal)
-    return to_protobuf(body, signal)
 
 
 def _response(message: Message, media: str, code: int, headers: dict[str, str] | None = None) -> Response:

@@ -222,6 +222,30 @@ async def test_many_slow_senders_together_hold_no_more_than_may_be_pending(tmp_p
         assert (await http.send(ANN)).status_code == 200
 
 
+async def test_a_declared_size_that_is_never_taken_is_not_told_to_come_back(tmp_path: Path) -> None:
+    async with _http(tmp_path, max_request_bytes=64 * KIB, limits=Limits(pending_bytes=64 * KIB)) as http:
+        answer = await http.send(bytes(70 * KIB))
+        assert (answer.status_code, answer.headers.get("retry-after")) == (413, None)
+
+
+async def test_json_that_waits_for_its_conversion_counts_as_pending_with_all_it_inflated_to(tmp_path: Path) -> None:
+    slow = b",".join([b"{}"] * 60_000)
+    body = gzip.compress(b'{"resourceSpans": [' + slow.ljust(KIB * KIB) + b"]}")
+    async with _http(tmp_path, limits=Limits(pending_bytes=3 * KIB * KIB + KIB * KIB // 2)) as http:
+        answers = await asyncio.gather(*(http.send(body, JSON, content_encoding="gzip") for _ in range(40)))
+        codes = {answer.status_code for answer in answers}
+        assert codes == {200, 503}
+        assert http.half.ingest._arriving_bytes == 0
+
+
+async def test_the_largest_json_that_may_be_sent_fits_into_what_may_be_pending(tmp_path: Path) -> None:
+    size = 100 * KIB
+    body = _json_spans(_json_span(1)).ljust(size)
+    async with _http(tmp_path, max_request_bytes=size, limits=Limits(pending_bytes=size)) as http:
+        assert (await http.send(body, JSON)).status_code == 200
+        assert (await http.send(gzip.compress(body), JSON, content_encoding="gzip")).status_code == 200
+
+
 class _Broken(Ingest):
     """An ingest with a bug."""
 
