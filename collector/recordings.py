@@ -24,9 +24,9 @@ from typing import BinaryIO, TypeAlias, cast
 import orjson
 from google.protobuf.message import DecodeError
 
-from collector.errors import Malformed
+from collector.errors import Malformed, TooLarge
 from collector.otlp.envelope import walk
-from collector.otlp.otlp_json import Signal, to_protobuf
+from collector.otlp.otlp_json import Signal, parsed, to_protobuf
 from collector.otlp.wire_pb2 import SpanHead
 
 _GZIP = b"\x1f\x8b"
@@ -145,12 +145,13 @@ def _without_mark(start: bytes) -> bytes:
 def _array(text: bytes, where: str, found_in_directory: bool) -> Iterator[Reading]:
     """The requests in a JSON array."""
     try:
-        documents = orjson.loads(_without_mark(text))
-    except orjson.JSONDecodeError as error:
-        yield Unreadable(where, f"not JSON: {error}")
+        documents = parsed(_without_mark(text))
+    except Malformed as error:
+        yield Unreadable(where, str(error))
         return
-    if not documents:
+    if not isinstance(documents, list) or not documents:
         yield Unreadable(where, "the array is empty", skipped=found_in_directory)
+        return
     for number, document in enumerate(documents, start=1):
         yield from _document(orjson.dumps(document), f"{where} request {number}", skippable=found_in_directory)
 
@@ -198,8 +199,8 @@ def _chained(first: bytes, rest: Iterable[bytes]) -> Iterator[bytes]:
 
 def _is_json(text: bytes) -> bool:
     try:
-        orjson.loads(text)
-    except orjson.JSONDecodeError:
+        parsed(text)
+    except Malformed:
         return False
     return True
 
@@ -207,9 +208,9 @@ def _is_json(text: bytes) -> bool:
 def _document(text: bytes, where: str, *, skippable: bool) -> Iterator[Reading]:
     """The requests in one JSON object: one for each signal it has."""
     try:
-        keys = orjson.loads(text.removeprefix(b"\xef\xbb\xbf"))
-    except orjson.JSONDecodeError as error:
-        yield Unreadable(where, f"not JSON: {error}")
+        keys = parsed(text.removeprefix(b"\xef\xbb\xbf"))
+    except Malformed as error:
+        yield Unreadable(where, str(error))
         return
     signals = [signal for key, signal in _SIGNAL_KEYS.items() if isinstance(keys, dict) and key in keys]
     if not signals:
@@ -219,7 +220,7 @@ def _document(text: bytes, where: str, *, skippable: bool) -> Iterator[Reading]:
     for signal in signals:
         try:
             converted = to_protobuf(text.removeprefix(b"\xef\xbb\xbf"), signal)
-        except Malformed as error:
+        except (Malformed, TooLarge) as error:
             yield Unreadable(where, str(error))
             continue
         if converted.rejected:
@@ -236,6 +237,9 @@ def _protobuf(request: bytes, named: str | None, where: str) -> Iterator[Reading
         groups = walk(request)
     except Malformed as error:
         yield Unreadable(where, f"neither JSON nor an OTLP request: {error}")
+        return
+    except TooLarge as error:
+        yield Unreadable(where, str(error))
         return
     items = [request[body:end] for group in groups for _, body, end in group.items]
     if not items:

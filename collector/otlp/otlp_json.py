@@ -20,7 +20,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, ResourceLogs, ScopeLogs
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 
-from collector.errors import Malformed
+from collector.errors import Malformed, TooLarge
+from collector.otlp.envelope import MOST_FIELDS
 
 Signal: TypeAlias = Literal["traces", "logs"]
 Object: TypeAlias = dict[str, Any]
@@ -47,6 +48,11 @@ class Converted:
     items: int
 
 
+_ESCAPE = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
+)
+"""One escape in JSON text, a surrogate pair being one; its group is half of a pair that stands alone."""
+
 _FIELDS_TO_IT = re.compile(r"(?:Failed to parse \w+ field: )+")
 
 
@@ -58,16 +64,29 @@ def to_protobuf(body: bytes, signal: Signal) -> Converted:
     """An OTLP/JSON request body as `ExportTraceServiceRequest` or `ExportLogsServiceRequest` bytes.
 
     Raises `Malformed` when the body is no JSON object or what surrounds the spans or records is wrong. Unknown
-    fields are ignored, as the protocol asks.
+    fields are ignored, as the protocol asks. Raises `TooLarge` when it has more than `MOST_FIELDS` parts.
     """
-    try:
-        request = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        raise Malformed(f"the body is not JSON: {error}") from error
+    request = parsed(body)
     if not isinstance(request, dict):
         raise Malformed(f"the body is {_kind(request)}, an object expected")
     conversion = _Conversion(signal)
     return conversion.run(request)
+
+
+def parsed(body: bytes) -> object:
+    """JSON text as Python values; half of a surrogate pair reads as U+FFFD. Raises `Malformed`."""
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        try:
+            return orjson.loads(_without_lone_surrogates(body))
+        except orjson.JSONDecodeError:
+            raise Malformed(f"the body is not JSON: {error}") from error
+
+
+def _without_lone_surrogates(body: bytes) -> bytes:
+    """Senders in JavaScript cut text in the middle of an emoji; their whole batch must not be lost for half of one."""
+    return _ESCAPE.sub(lambda found: found[0] if found[1] is None else b"\\ufffd", body)
 
 
 def to_json(payload: bytes, signal: Signal) -> Object:
@@ -93,19 +112,29 @@ class _Conversion:
         self._items = 0
         self._rejected = 0
         self._cause: str | None = None
+        self._left = MOST_FIELDS
 
     def run(self, request: Object) -> Converted:
         groups_key, scope_groups_key, items_key = _LISTS[self._signal]
         message = ExportTraceServiceRequest() if self._signal == "traces" else ExportLogsServiceRequest()
         for place, group in _objects(request, groups_key, ""):
+            self._count()
             target = self._add_group(message)
             _parse_envelope(group, ("resource", "schemaUrl"), target, place)
             for scope_place, scope_group in _objects(group, scope_groups_key, f"{place}."):
+                self._count()
                 scope_target = self._add_scope_group(target)
                 _parse_envelope(scope_group, ("scope", "schemaUrl"), scope_target, scope_place)
                 for index, item in enumerate(_list(scope_group, items_key, f"{scope_place}.")):
+                    self._count()
                     self._take(item, f"{scope_place}.{items_key}[{index}]", scope_target)
         return Converted(message.SerializeToString(), self._rejected, self._cause, self._items)
+
+    def _count(self) -> None:
+        """One more group, span or record: an empty one costs its sender three bytes, and us a hundred times that."""
+        self._left -= 1
+        if self._left < 0:
+            raise TooLarge(f"the request has more than {MOST_FIELDS} spans or records; send them in smaller batches")
 
     @staticmethod
     def _add_group(message: ExportTraceServiceRequest | ExportLogsServiceRequest) -> _Group:

@@ -80,6 +80,24 @@ def test_a_bad_span_is_told_and_its_neighbours_are_read(tmp_path: Path) -> None:
     assert "5 hex digits" in unreadable[0].cause
 
 
+def test_half_an_emoji_in_a_recording_is_no_fault(tmp_path: Path) -> None:
+    cut = as_json(TRACES, "traces").replace(b"span 1", b"half \\ud83d")
+    for form in (cut, b"[" + cut + b"]"):
+        file = tmp_path / "recording"
+        file.write_bytes(form)
+        recorded, unreadable = read(file)
+        assert ([one.items for one in recorded], unreadable) == ([2], [])
+        assert "half \ufffd".encode() in recorded[0].payload
+
+
+@pytest.mark.parametrize("content", [b"\n\0" * 100_001, b'{"resourceSpans": [' + b"{}," * 100_000 + b"{}]}"])
+def test_a_request_of_too_many_parts_is_told(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "recording"
+    file.write_bytes(content)
+    recorded, (told,) = read(file)
+    assert (recorded, "more than 100000 spans or records" in told.cause) == ([], True)
+
+
 def test_a_file_cut_inside_a_request_gives_the_requests_before_it(tmp_path: Path) -> None:
     framed = len(TRACES).to_bytes(4, "big") + TRACES
     file = tmp_path / "agent.proto"

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.errors import Malformed
+from collector.errors import Malformed, TooLarge
 from collector.otlp.decode import decode_session
+from collector.otlp.envelope import MOST_FIELDS
 from collector.otlp.otlp_json import Signal, to_json, to_protobuf
 
 TRACE = "0102030405060708090a0b0c0d0e0f10"
@@ -155,6 +156,37 @@ def test_a_value_nested_too_deep_costs_its_span_only() -> None:
 def test_a_broken_envelope_is_malformed_and_says_where(body: bytes, message: str) -> None:
     with pytest.raises(Malformed, match=message):
         to_protobuf(body, "traces")
+
+
+@pytest.mark.parametrize(
+    ("sent", "read"),
+    [
+        (r"half \ud83d", "half \ufffd"),
+        (r"\uDE00 half", "\ufffd half"),
+        (r"\ud83d\ud83d\ude00", "\ufffd\U0001f600"),
+        (r"\ud83d\n", "\ufffd\n"),
+        (r"\\\ud83d", "\\\ufffd"),
+        (r"\ud83d no escape: \\ud83d", "\ufffd no escape: \\ud83d"),
+    ],
+)
+def test_half_an_emoji_costs_nothing_but_itself(sent: str, read: str) -> None:
+    converted = to_protobuf(traces(span(1, name="CUT"), span(2)).replace(b"CUT", sent.encode()), "traces")
+    assert (converted.items, converted.rejected) == (2, 0)
+    assert [got.name for got in decode_session("s", [converted.payload], []).spans] == [read, "bake"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"resourceSpans": [{}] * (MOST_FIELDS + 1)},
+        {"resourceSpans": [{"scopeSpans": [{}] * MOST_FIELDS}]},
+        {"resourceSpans": [{"scopeSpans": [{"spans": [{}] * (MOST_FIELDS - 1)}]}]},
+    ],
+    ids=["resources", "scopes", "spans"],
+)
+def test_more_parts_than_protobuf_may_have_are_too_large(body: Any) -> None:
+    with pytest.raises(TooLarge, match=f"more than {MOST_FIELDS} spans or records"):
+        to_protobuf(orjson.dumps(body), "traces")
 
 
 def test_nulls_and_absent_lists_are_empty_requests() -> None:
