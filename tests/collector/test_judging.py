@@ -59,9 +59,13 @@ class Mortal:
         self._evaluating = evaluating
         self.ends: Callable[[Sequence[Task]], EvaluationLost | None] = lambda _tasks: None
         self.groups: list[list[Task]] = []
+        self.begun, self.may_go_on = asyncio.Event(), asyncio.Event()
+        self.may_go_on.set()
 
     async def evaluate(self, tasks: Sequence[Task]) -> Report:
         self.groups.append(list(tasks))
+        self.begun.set()
+        await self.may_go_on.wait()
         if (lost := self.ends(tasks)) is not None:
             raise lost
         return await self._evaluating.evaluate(tasks)
@@ -144,6 +148,22 @@ async def test_a_closed_session_is_kept_and_its_closing_done(tmp_path: Path) -> 
         assert await at.notes() == {"ann": ""}
         assert at.judging.waiting == 0
         assert at.half.book.recover(at.half.journal.entries(), at.half.journal.last_row(), 0) == []
+
+
+async def test_nothing_that_waits_is_handed_out_once_it_was_let_go(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at:
+        first, second = asyncio.Event(), asyncio.Event()
+        at.evaluating.begun, at.evaluating.may_go_on = first, second
+        await at.send("out")
+        at.judging.add([await at.claim("out")])
+        await first.wait()
+        await at.send("waiting", 2)
+        at.judging.add([await at.claim("waiting")])
+        at.judging.let_go()
+        assert at.judging.waiting == 1  # what is out is finished
+        second.set()
+        await at.finish()
+        assert await at.notes() == {"out": ""}
 
 
 async def test_of_what_is_sampled_out_at_closing_nothing_is_kept_and_its_closing_is_done(tmp_path: Path) -> None:
