@@ -295,7 +295,7 @@ class Metrics:
             "Sessions closed and not judged: sampled_out, no_session (a trace that nothing named), "
             "revisions (judged as often as can be counted), "
             "empty (all its telemetry belonged elsewhere), nothing_happened (a trace that nothing named, with nothing "
-            "an agent did in it)",
+            "an agent did in it), moved (a trace that was named since, and is judged with its session)",
             "reason",
         )
         self._unrecognised = self._counter(
