@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aiokafka import AIOKafkaProducer
+from aiokafka.errors import GroupCoordinatorNotAvailableError
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
@@ -128,7 +129,10 @@ class Bench:
             for topic in (self.topics.spans, self.topics.logs):
                 for message in await self.desk.read(topic):
                     ends[topic, message.partition] = message.offset + 1
-            committed = await self.desk.committed(self.kafka.router_group)
+            try:
+                committed = await self.desk.committed(self.kafka.router_group)
+            except GroupCoordinatorNotAvailableError:  # nobody has asked this broker for a group before
+                return False
             return all(committed.get(at, 0) >= end for at, end in ends.items())
 
         await eventually(done, "all read and committed")
