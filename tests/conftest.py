@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import hypothesis
 import pytest
+
+# A busy machine is no fault of the code: time is measured in benchmarks only.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 pytest_plugins = ("tests.kafka.fixtures", "tests.otelcol.fixtures", "tests.postgres.fixtures")
 

@@ -16,9 +16,9 @@ from judge.events import by_agent, skill_fits
 from judge.suites import NO_SKILL, Case
 from judge.verdict import NotJudged, Outcome, Score, Verdict
 
-_NOTHING_SEEN = {NO_SKILL: frozenset({"as_expected"})}
-_OTHERS_SEEN = frozenset({"not_loaded", "other_skill"})
-"""Labels that say a skill was not loaded."""
+_NONE_SEEN = frozenset({"as_expected"})
+_ANOTHER_OR_NONE_SEEN = frozenset({"not_loaded", "other_skill"})
+"""Labels that say a skill was not loaded: where none is expected, and where one is."""
 
 
 class SkillExpected:
@@ -36,10 +36,11 @@ def _outcome(trajectory: Trajectory, case: Case) -> Outcome | None:
     if case.expected_skill is None:
         return None
     if case.expected_skill == NO_SKILL:
-        outcome = _none_expected(trajectory)
+        outcome, absence = _none_expected(trajectory), _NONE_SEEN
     else:
         outcome = _one_expected(case.expected_skill, trajectory.skill_invocations)
-    if isinstance(outcome, Score) and outcome.label in _NOTHING_SEEN.get(case.expected_skill, _OTHERS_SEEN):
+        absence = _ANOTHER_OR_NONE_SEEN
+    if isinstance(outcome, Score) and outcome.label in absence:
         return _hidden(trajectory) or outcome
     return outcome
 
