@@ -87,7 +87,8 @@ class Metrics:
         self._stored[signal].inc(count)
 
     def dropped(self, signal: Signal, reason: DropReason, count: int) -> None:
-        self._dropped.labels(signal, reason).inc(count)
+        if count:  # asked for every reason of every request; the series are there from the start
+            self._dropped.labels(signal, reason).inc(count)
 
     def late(self, signal: Signal, count: int) -> None:
         """Came after its session had closed for good."""
