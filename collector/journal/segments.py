@@ -177,7 +177,10 @@ class Segments:
 
     def _open(self, path: Path, first_row: int, opened_ms: int) -> Segment:
         size = map_size(self._segment_bytes)
-        environment = lmdb.open(str(path), map_size=size, max_readers=510, metasync=True, sync=True)
+        try:
+            environment = lmdb.open(str(path), map_size=size, max_readers=510, metasync=True, sync=True)
+        except (lmdb.InvalidError, lmdb.VersionMismatchError, lmdb.CorruptedError) as error:
+            raise OSError(f"{error}; {self._remedy}") from error
         try:
             require_whole(path, environment)
         except OSError as error:

@@ -251,6 +251,14 @@ def test_a_journal_that_cannot_be_read_says_so_and_what_to_do(tmp_path: Path, ha
         list(segments.entries((RowType.TELEMETRY,)))
 
 
+def test_a_file_that_is_no_journal_says_so_and_what_to_do(tmp_path: Path) -> None:
+    _three_files(tmp_path).close()
+    with _data(tmp_path).open("r+b") as file:
+        file.write(b"\xff" * 2 * 4096)
+    with pytest.raises(StoreUnavailable, match=r"MDB_INVALID.*move .* away"):
+        Segments(tmp_path, SEGMENT_BYTES)
+
+
 def test_a_damaged_page_is_a_missing_row_for_its_session_and_nothing_to_wait_for(tmp_path: Path) -> None:
     _three_files(tmp_path).close()
     _harm_pages(tmp_path)
