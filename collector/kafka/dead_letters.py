@@ -11,7 +11,7 @@ Cause: TypeAlias = Literal["undecodable", "malformed", "oversized", "unknown_ver
 that we do not know."""
 
 TOPIC, PARTITION, OFFSET = "spanjudge.topic", "spanjudge.partition", "spanjudge.offset"
-CAUSE, DETAIL, FULL_BYTES = "spanjudge.cause", "spanjudge.detail", "spanjudge.full_bytes"
+KEY, CAUSE, DETAIL, FULL_BYTES = "spanjudge.key", "spanjudge.cause", "spanjudge.detail", "spanjudge.full_bytes"
 _DETAIL_BYTES = 2048
 _ROOM = 16 * 1024  # for the key, the headers and what Kafka puts around them
 
@@ -36,6 +36,9 @@ def dead_letter(
 ) -> DeadLetter:
     """The letter for a message of `topic`. `at` is its partition and offset; None for one that was never written.
 
+    A message is read again after a takeover, and may become a letter once more. So the key is where it stood, and
+    letters of one key are one message; its own key, if it had one, is in the header `KEY`. What was never written keeps
+    its key.
     A value that would not fit into a message of `most_bytes` is cut, and the header `FULL_BYTES` tells how long it was.
     `detail` says what is wrong, and holds no content.
     """
@@ -43,6 +46,9 @@ def dead_letter(
     headers.append((DETAIL, detail.encode()[:_DETAIL_BYTES]))
     if at is not None:
         headers += [(PARTITION, str(at[0]).encode()), (OFFSET, str(at[1]).encode())]
+        if key is not None:
+            headers.append((KEY, key))
+        key = f"{topic}/{at[0]}/{at[1]}".encode()
     room = max(0, most_bytes - _ROOM)
     if value is not None and len(value) > room:
         headers.append((FULL_BYTES, str(len(value)).encode()))

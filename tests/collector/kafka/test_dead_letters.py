@@ -9,8 +9,9 @@ _MOST = 64 * 1024
 
 def test_a_letter_is_the_message_with_its_place_and_the_cause() -> None:
     letter = dead_letter("otlp_spans", (3, 42), b"key", b"value", "undecodable", "no OTLP at byte 0", _MOST)
-    assert (letter.key, letter.value) == (b"key", b"value")
+    assert letter.value == b"value"
     assert dict(letter.headers) == {
+        "spanjudge.key": b"key",
         "spanjudge.topic": b"otlp_spans",
         "spanjudge.partition": b"3",
         "spanjudge.offset": b"42",
@@ -19,9 +20,22 @@ def test_a_letter_is_the_message_with_its_place_and_the_cause() -> None:
     }
 
 
-def test_a_message_that_was_never_written_has_no_place() -> None:
-    headers = dict(dead_letter("otlp_spans", None, None, b"value", "oversized", "too long", _MOST).headers)
-    assert not headers.keys() & {"spanjudge.partition", "spanjudge.offset"}
+def test_letters_about_one_message_share_a_key_and_those_about_others_do_not() -> None:
+    places = [("a", (3, 42)), ("a", (3, 42)), ("a", (3, 43)), ("a", (34, 2)), ("b", (3, 42))]
+    keys = [dead_letter(topic, at, b"key", b"", "malformed", "", _MOST).key for topic, at in places]
+    assert keys[0] == b"a/3/42"
+    assert (keys[0] == keys[1], len(set(keys))) == (True, 4)
+
+
+def test_no_key_is_told_from_an_empty_one() -> None:
+    assert "spanjudge.key" not in dict(dead_letter("t", (0, 0), None, b"", "malformed", "", _MOST).headers)
+    assert dict(dead_letter("t", (0, 0), b"", b"", "malformed", "", _MOST).headers)["spanjudge.key"] == b""
+
+
+def test_a_message_that_was_never_written_has_no_place_and_keeps_its_key() -> None:
+    letter = dead_letter("otlp_spans", None, b"key", b"value", "oversized", "too long", _MOST)
+    assert letter.key == b"key"
+    assert not dict(letter.headers).keys() & {"spanjudge.partition", "spanjudge.offset", "spanjudge.key"}
 
 
 def test_what_would_not_fit_is_cut_and_says_how_long_it_was() -> None:

@@ -12,7 +12,7 @@ from collector.kafka.session_topic import session_headers
 from collector.kafka.worker import Bounds
 from collector.sessions.keys import Kind
 from judge.verdict import NotJudged
-from tests.collector.kafka.working import working, world
+from tests.collector.kafka.working import Working, working, world
 from tests.collector.sessions.telemetry import trace_id
 from tests.eventually import eventually
 from tests.kafka.broker import Broker
@@ -246,6 +246,23 @@ async def test_a_message_that_nobody_can_read_is_a_dead_letter_and_holds_up_noth
         ]
         assert [letter.headers["spanjudge.offset"] for letter in letters] == [b"0", b"1", b"2"]
         assert half.value("kafka_dead_letters_total", cause="malformed") == 2
+
+
+async def test_letters_about_a_message_that_is_read_twice_have_one_key(kafka: Desk, tmp_path: Path) -> None:
+    async with world(kafka, tmp_path) as there:
+        await there.send("s")  # stays open: whoever comes next begins before the message that nobody can read
+        await kafka.send(there.topics.sessions, b"\0t", b"no otlp", session_headers("traces", ""))
+        for name in ("first", "second"):
+            async with working(there, name) as half:
+                await half.has_read()
+
+                async def buried(half: Working = half) -> bool:
+                    return half.value("kafka_dead_letters_total", cause="malformed") == 1
+
+                await eventually(buried, "a dead letter")
+        letters = await kafka.read(there.topics.dead_letters)
+        assert [letter.key for letter in letters] == [f"{there.topics.sessions}/0/1".encode()] * 2
+        assert {letter.headers["spanjudge.key"] for letter in letters} == {b"\0t"}
 
 
 async def test_reading_pauses_while_too_many_closings_wait_and_goes_on_after(kafka: Desk, tmp_path: Path) -> None:
