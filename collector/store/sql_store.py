@@ -250,9 +250,11 @@ class SqlStore:
         )
 
         def delete_oldest(connection: Connection) -> int:
-            deleted = connection.execute(delete(sessions).where(sessions.c.number.in_(oldest))).rowcount
+            # Chosen beforehand: as a part of the deletion PostgreSQL might choose more than once.
+            chosen = connection.scalars(oldest).all()
+            connection.execute(delete(sessions).where(sessions.c.number.in_(chosen)))
             self._database.tidy(connection)
-            return deleted
+            return len(chosen)
 
         return await self._write(delete_oldest)
 

@@ -169,7 +169,7 @@ class VerdictFilter:
 
 
 class Store(Protocol):
-    """Implemented by `sqlite.SqliteStore`; `tests/contracts/store.py` states what any store does."""
+    """Implemented by `sql_store.SqlStore`; `tests/contracts/store.py` states what any store does."""
 
     @property
     def ledger(self) -> Ledger:

@@ -211,6 +211,18 @@ def _waits(database: URL) -> bool:
     return bool(waiting)
 
 
+async def test_each_old_session_is_deleted_by_one_of_them(here: PostgresStore, there: PostgresStore) -> None:
+    for number in range(12):
+        name = f"s-{number}"
+        await here.finish(closed(name), [judged(name)], [pending(name)], ["otlp"])
+    deleted = await asyncio.gather(*(store.purge(NOW_NS + 1, limit=3) for store in (here, there)))
+    assert sum(deleted) == 12 - len(await here.sessions(SessionFilter()))
+    while sum(await asyncio.gather(*(store.purge(NOW_NS + 1, limit=3) for store in (here, there)))):
+        pass
+    assert (await here.sessions(SessionFilter()), await here.pending_questions()) == ([], 0)
+    assert await here.outbox_size("otlp") == 0
+
+
 async def test_text_that_postgresql_does_not_take_reads_back_as_it_was(here: PostgresStore) -> None:
     odd = ["nul\x00", "half \ud83d", "\x1a0000", "plain"]
     for text_ in odd:
