@@ -151,7 +151,7 @@ def test_after_a_damaged_file_was_mended_all_files_can_be_opened_again(tmp_path:
     segments.close()
     content = newest.read_bytes()
     newest.write_bytes(b"no database" * 1000)
-    with pytest.raises(lmdb.Error):
+    with pytest.raises(OSError, match="MDB_INVALID"):
         segments.reopen(now_ms=0)
     newest.write_bytes(content)
     segments.reopen(now_ms=0)
