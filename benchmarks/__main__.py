@@ -54,7 +54,7 @@ def measure(target: Target, case: Case, number: int, pool: Path, connections: in
     with target.server as server:
         warm_up, _ = under_load([*client, "--spans", str(WARM_UP_SPANS), "--first-pass", str(WARM_UP_PASS)], server)
         client += ["--rate", str(case.rate)] if case.rate is not None else []
-        _until_quiet(server)
+        until_quiet(server)
         before = server.cpu_s()
         outcome, peak = under_load([*client, "--spans", str(case.spans), "--first-pass", str(MEASURED_PASS)], server)
         time.sleep(SETTLE_S)
@@ -74,7 +74,7 @@ def measure(target: Target, case: Case, number: int, pool: Path, connections: in
         )
 
 
-def _until_quiet(server: Server) -> None:
+def until_quiet(server: Server) -> None:
     """A server may serve while its helper processes still start; that is no cost of what it serves."""
     until = time.monotonic() + QUIET_WITHIN_S
     used = server.cpu_s()

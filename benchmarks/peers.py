@@ -29,7 +29,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from benchmarks import books, machine, targets
-from benchmarks.__main__ import order, under_load
+from benchmarks.__main__ import order, under_load, until_quiet
 from benchmarks.generate import Shape, write_pool
 from benchmarks.load import Outcome
 from benchmarks.processes import Server, ServerFailed
@@ -192,6 +192,7 @@ def measure(running: Running, case: Case, number: int, pool: Pools, load: tuple[
     with target.server as server:
         warm_up, _ = under_load([*client, "--pool", str(pool.warm_up), "--spans", str(WARM_UP_SPANS)], server)
         before_rows = _settled(running, warm_up.acked_spans)
+        until_quiet(server)
         before, began = server.cpu_s(), time.monotonic()
         outcome, peak = under_load([*client, "--pool", str(pool.measured), "--spans", str(case.spans)], server)
         stored = _settled(running, before_rows + outcome.acked_spans)
