@@ -112,5 +112,10 @@ class WorkerSource:
         return sum(share.open_sessions()[0] for share in self._worker.shares.values())
 
     @property
+    def pending_bytes(self) -> int:
+        """Of telemetry that was read and is not in a journal yet."""
+        return sum(share.journal.pending_bytes for share in self._worker.shares.values())
+
+    @property
     def tasks(self) -> list[asyncio.Task[None]]:
         return []
