@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from types import TracebackType
 
+from tests.eventually import eventually
 from tests.kafka.broker import Broker
+from tests.kafka.desk import Desk
 from tests.kafka.ports import free_ports
 
 
@@ -47,6 +50,18 @@ class Cluster:
     def node(self, number: int) -> Broker:
         """By its node id, as metadata name it."""
         return self.brokers[number - 1]
+
+    async def lose_leader(self, desk: Desk, topic: str, partition: int = 0) -> Broker:
+        """Kill the broker that leads this partition, and wait until another one does; the one that is gone."""
+        first = (await desk.leaders(topic))[partition]
+        gone = self.node(first)
+        await asyncio.to_thread(gone.kill)
+
+        async def another_leads() -> bool:
+            return (await desk.leaders(topic)).get(partition, first) != first
+
+        await eventually(another_leads, "another leader")
+        return gone
 
     def __enter__(self) -> Cluster:
         try:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from uuid import uuid4
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
-from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import KafkaError
 
@@ -63,6 +63,19 @@ class Desk:
         finally:
             await admin.close()
 
+    async def grow(self, topic: str, partitions: int) -> None:
+        """To so many, which new clients see on return."""
+        admin = await self._admin()
+        try:
+            await admin.create_partitions({topic: NewPartitions(partitions)})
+        finally:
+            await admin.close()
+
+        async def led() -> bool:
+            return len(await self.leaders(topic)) == partitions
+
+        await eventually(led, f"leaders of {topic}")
+
     async def leaders(self, topic: str) -> dict[int, int]:
         """Node id of the leader by partition, as far as there are leaders; empty when there is no such topic."""
         async with asyncio.timeout(_WITHIN_S):
@@ -78,6 +91,21 @@ class Desk:
                     }
                 finally:
                     await admin.close()
+
+    async def in_sync_again(self, replicas: int, *topics: str) -> None:
+        """Once every partition has so many replicas in sync: a broker that came back may lead again."""
+
+        async def in_sync() -> bool:
+            admin = await self._admin()
+            try:
+                described = await admin.describe_topics(list(topics))
+            except KafkaError:  # as in `leaders`
+                return False
+            finally:
+                await admin.close()
+            return all(len(each["isr"]) == replicas for topic in described for each in topic["partitions"])
+
+        await eventually(in_sync, f"{replicas} replicas in sync of {topics}")
 
     async def config(self, topic: str) -> dict[str, str]:
         """The settings of a topic."""

@@ -7,7 +7,6 @@ import asyncio
 import pytest
 from aiokafka import AIOKafkaProducer
 
-from tests.eventually import eventually
 from tests.kafka.broker import Broker, answers
 from tests.kafka.cluster import Cluster
 from tests.kafka.desk import Desk
@@ -54,12 +53,6 @@ async def test_another_broker_leads_when_a_leader_is_killed(kafka_cluster: Clust
     desk = Desk(kafka_cluster.bootstrap)
     topic = await desk.create("led", replicas=3)
     await desk.send(topic, None, b"before")
-    first = (await desk.leaders(topic))[0]
-    await asyncio.to_thread(kafka_cluster.node(first).kill)
-
-    async def another_leads() -> bool:
-        return (await desk.leaders(topic)).get(0, first) != first
-
-    await eventually(another_leads, "another leader")
+    await kafka_cluster.lose_leader(desk, topic)
     await desk.send(topic, None, b"after")
     assert [message.value for message in await desk.read(topic)] == [b"before", b"after"]
