@@ -234,12 +234,14 @@ def _versions(
     layout: Layout, definitions: tuple[ToolDefinition, ...] | None, loads: Iterable[SkillInvocation]
 ) -> Versions:
     own = [placed for placed in (*layout.agent_spans, *layout.exchanges) if placed.agent == ROOT_AGENT]
+    # A session may be no more than calls, as when the model is not instrumented: rules by service are about it, too.
+    sent = own or [placed for placed in (*layout.tools, *layout.others) if placed.agent == ROOT_AGENT]
     root = _agent(ROOT_AGENT, layout, Offer())
     requests = [placed.attributes for placed in layout.exchanges]
     system = next((placed.content.system for placed in (*layout.exchanges, *own) if _tells_system(placed)), None)
     return Versions(
-        _first_text(at.text(placed.resource.attributes, at.SERVICE_NAME) for placed in own),
-        _first_text(at.text(placed.resource.attributes, at.SERVICE_VERSION) for placed in own),
+        _first_text(at.text(placed.resource.attributes, at.SERVICE_NAME) for placed in sent),
+        _first_text(at.text(placed.resource.attributes, at.SERVICE_VERSION) for placed in sent),
         root.name,
         root.version,
         _first_text(placed.scope.version for placed in own),

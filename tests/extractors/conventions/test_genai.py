@@ -372,6 +372,10 @@ def test_an_agent_that_raises_by_itself_is_a_failure() -> None:
     assert [(one.kind, one.message) for one in trajectory.failures] == [("Budget", "no budget")]
 
 
+def test_a_session_of_nothing_but_calls_tells_its_service() -> None:
+    assert read(tool("t1", None, "weigh", "c1")).versions.service == "test-service"
+
+
 def test_versions_are_collected_and_change_with_what_they_describe() -> None:
     def versions(prompt: str, tool_name: str) -> tuple[str | None, str | None]:
         found = read(
