@@ -37,6 +37,14 @@ FULL = (
     Case("rich", 500, ids="mixed"),
     Case("rich", 250, rate=25_000, spans=150_000),
 )
+MATRIX = tuple(
+    Case(profile, batch, gzip, ids, spans=24_000 if batch == 10 or gzip else 48_000)
+    for profile in get_args(Profile)
+    for batch in (10, 100, 500, 2_000)
+    for gzip in (False, True)
+    for ids in get_args(Ids)
+)
+"""Every combination; hours."""
 POOL_SPANS = 12_000
 WARM_UP_SPANS = 6_000
 WARM_UP_PASS, MEASURED_PASS = 1, 1_000
@@ -174,7 +182,7 @@ def _forget(target: Target) -> None:
 
 def chosen_cases(chosen: argparse.Namespace) -> list[Case]:
     """The matrix, cut down to what was asked for; one case of its own when `--batch` or `--rate` asks for more."""
-    cases = list(QUICK if chosen.quick else FULL)
+    cases = list(QUICK if chosen.quick else MATRIX if chosen.matrix else FULL)
     if chosen.profile:
         cases = [case for case in cases if case.profile == chosen.profile]
     if chosen.batch or chosen.ids or chosen.gzip or chosen.rate:
@@ -196,6 +204,7 @@ def chosen_servers(chosen: argparse.Namespace) -> list[str]:
 def arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="two cases only, about a minute and a half")
+    parser.add_argument("--matrix", action="store_true", help="every profile, batch, encoding and way of naming; hours")
     parser.add_argument("--guard", action="store_true", help="exit with 1 when a ratio is below its limit")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.__main__ import FULL, QUICK, arguments, chosen_cases, chosen_servers, order, pool_spans
+from benchmarks.__main__ import FULL, MATRIX, QUICK, arguments, chosen_cases, chosen_servers, order, pool_spans
 from benchmarks.generate import Shape
 from benchmarks.processes import MALLOC, Server, ServerFailed, server_env
 from benchmarks.report import LIMITS, Case
@@ -16,7 +16,7 @@ def parsed(*words: str) -> argparse.Namespace:
 
 
 def test_every_case_has_a_pool_that_divides() -> None:
-    for case in (*QUICK, *FULL):
+    for case in (*QUICK, *FULL, *MATRIX):
         shape = Shape(case.profile, case.batch, pool_spans(case.batch), case.ids)
         assert shape.spans % shape.batch == 0
 
@@ -37,6 +37,12 @@ def test_options_that_shape_the_load_measure_one_case() -> None:
         Case("rich", 100, ids="root", spans=16_000)
     ]
     assert chosen_cases(parsed("--quick", "--profile", "lean")) == [QUICK[1]]
+
+
+def test_the_matrix_has_every_combination_once() -> None:
+    assert chosen_cases(parsed("--matrix")) == list(MATRIX)
+    combinations = {(case.profile, case.batch, case.gzip, case.ids) for case in MATRIX}
+    assert len(combinations) == len(MATRIX) == 64
 
 
 def test_a_guard_runs_only_what_it_compares_unless_told_otherwise() -> None:
