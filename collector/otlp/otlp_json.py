@@ -26,6 +26,9 @@ from collector.otlp.envelope import MOST_FIELDS
 Signal: TypeAlias = Literal["traces", "logs"]
 Object: TypeAlias = dict[str, Any]
 
+MOST_CONTAINERS = 4_000_000
+"""Objects and arrays in one body: 64 MiB of small spans have half as many."""
+
 _M = TypeVar("_M", bound=Message)
 _Group: TypeAlias = ResourceSpans | ResourceLogs
 _ScopeGroup: TypeAlias = ScopeSpans | ScopeLogs
@@ -74,7 +77,11 @@ def to_protobuf(body: bytes, signal: Signal) -> Converted:
 
 
 def parsed(body: bytes) -> object:
-    """JSON text as Python values; half of a surrogate pair reads as U+FFFD. Raises `Malformed`."""
+    """JSON text as Python values; half of a surrogate pair reads as U+FFFD. Raises `Malformed`, or `TooLarge` for more
+    than `MOST_CONTAINERS` braces and brackets."""
+    # Counted before parsing, in texts too: an empty object costs its sender three bytes, and us more than sixty.
+    if body.count(b"{") + body.count(b"[") > MOST_CONTAINERS:
+        raise TooLarge(f"the JSON has more than {MOST_CONTAINERS} objects and arrays; send it in smaller batches")
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError as error:

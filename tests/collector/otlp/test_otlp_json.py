@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from collector.errors import Malformed, TooLarge
 from collector.otlp.decode import decode_session
 from collector.otlp.envelope import MOST_FIELDS
-from collector.otlp.otlp_json import Signal, to_json, to_protobuf
+from collector.otlp.otlp_json import MOST_CONTAINERS, Signal, to_json, to_protobuf
 
 TRACE = "0102030405060708090a0b0c0d0e0f10"
 
@@ -187,6 +187,12 @@ def test_half_an_emoji_costs_nothing_but_itself(sent: str, read: str) -> None:
 def test_more_parts_than_protobuf_may_have_are_too_large(body: Any) -> None:
     with pytest.raises(TooLarge, match=f"more than {MOST_FIELDS} spans or records"):
         to_protobuf(orjson.dumps(body), "traces")
+
+
+@pytest.mark.parametrize("one", [b"{},", b"[],"])
+def test_more_objects_than_memory_is_meant_for_are_refused_before_they_are_read(one: bytes) -> None:
+    with pytest.raises(TooLarge, match=f"more than {MOST_CONTAINERS} objects and arrays"):
+        to_protobuf(b'{"unknown":[' + one * MOST_CONTAINERS + b"0]}", "traces")
 
 
 def test_nulls_and_absent_lists_are_empty_requests() -> None:
