@@ -33,12 +33,14 @@ class _Batch:
 
 @dataclass(frozen=True, slots=True)
 class JournalSettings:
-    """Sizes in bytes, ages in milliseconds."""
+    """Sizes in bytes, ages in milliseconds. `durable`: rows are on disk, not only with the kernel, when they are taken;
+    without it they are lost when the machine goes down, and commits wait for no disk."""
 
     segment_bytes: int = 1024**3
     segment_ms: int = 900_000
     min_free_bytes: int = 512 * 1024**2
     max_bytes: int = 20 * 1024**3
+    durable: bool = True
 
 
 class Journal:
@@ -61,7 +63,7 @@ class Journal:
         self._settings = settings
         self._now_ms = now_ms
         self._on_commit = on_commit
-        self._segments = Segments(directory, settings.segment_bytes)
+        self._segments = Segments(directory, settings.segment_bytes, durable=settings.durable)
         self._segments.adopt(now_ms())
         self._loop = asyncio.get_running_loop()
         self._wake = threading.Condition()

@@ -1,7 +1,8 @@
 """The journal's files: LMDB environments, one a segment, written only at the end and dropped whole.
 
 LMDB is excellent when keys only grow and poor when rows are deleted one by one, so nothing is deleted: a segment
-goes when no open session has a row in it or before it. A commit is on disk when it returns (LMDB's `sync`).
+goes when no open session has a row in it or before it. A commit is on disk when it returns (LMDB's `sync`), unless the
+rows are kept elsewhere too, and need to outlast neither the machine nor the process.
 """
 
 from __future__ import annotations
@@ -148,10 +149,12 @@ class Segments:
     """All segments of one journal directory, oldest first. Appending, dropping and reopening are for one thread at a
     time; `chain` and `size` for any."""
 
-    def __init__(self, directory: Path, segment_bytes: int) -> None:
-        """Raises `StoreUnavailable` when the directory, or a segment in it, cannot be opened."""
+    def __init__(self, directory: Path, segment_bytes: int, *, durable: bool = True) -> None:
+        """Not `durable`: for rows that nobody looks for after a crash of the machine. Raises `StoreUnavailable` when
+        the directory, or a segment in it, cannot be opened."""
         self._directory = directory
         self._segment_bytes = segment_bytes
+        self._durable = durable
         self._readers = _Readers()
         self._segments: tuple[Segment, ...] = ()  # replaced, never changed: other threads go on with theirs
         self._closed = False
@@ -178,7 +181,9 @@ class Segments:
     def _open(self, path: Path, first_row: int, opened_ms: int) -> Segment:
         size = map_size(self._segment_bytes)
         try:
-            environment = lmdb.open(str(path), map_size=size, max_readers=510, metasync=True, sync=True)
+            environment = lmdb.open(
+                str(path), map_size=size, max_readers=510, metasync=self._durable, sync=self._durable
+            )
         except (lmdb.InvalidError, lmdb.VersionMismatchError, lmdb.CorruptedError) as error:
             raise OSError(f"{error}; {self._remedy}") from error
         try:
@@ -197,13 +202,17 @@ class Segments:
         """Begin a new segment, whose rows start at `first_row`."""
         path = self._directory / f"{first_row:020d}"
         segment = self._open(path, first_row, now_ms)
-        # The directory entry must survive a power cut as the rows in it do.
+        if self._durable:
+            self._keep_entry()
+        self._segments += (segment,)
+
+    def _keep_entry(self) -> None:
+        """The directory entry must survive a power cut as the rows in it do."""
         descriptor = os.open(self._directory, os.O_RDONLY)
         try:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-        self._segments += (segment,)
 
     def needs_start(self, now_ms: int, max_age_ms: int) -> bool:
         """Is there no segment yet, or is the newest full or old?"""
@@ -214,7 +223,7 @@ class Segments:
         return newest.used >= self._segment_bytes or (newest.used > 0 and age >= max_age_ms)
 
     def append(self, rows: Sequence[Row]) -> None:
-        """Commit rows, numbered upward, to the newest segment; durable on return, or raises and wrote nothing.
+        """Commit rows, numbered upward, to the newest segment; there (and durable) on return, or raises and wrote none.
 
         Raises lmdb.MapFullError when they do not fit, lmdb.Error or OSError when the disk fails or the file is gone.
         """

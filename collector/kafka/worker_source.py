@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 from collector.building import Common, Rows, journal_settings, marks_of, policy_of
 from collector.clock import Clock
@@ -60,7 +61,7 @@ class WorkerSource:
             directory=config.data_dir / PLACES_DIRECTORY,
             policy=lambda: self._policy,
             marks=marks_of(config),
-            journal=journal_settings(config),
+            journal=replace(journal_settings(config), durable=False),  # what is lost with the machine is in Kafka
             places=self._places,
             store=self._store,
             evaluating=common.evaluators,

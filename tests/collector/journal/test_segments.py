@@ -48,6 +48,19 @@ def test_rows_are_there_after_reopening(tmp_path: Path) -> None:
     assert [key.row for key, _ in segments.chain(6)] == [1, 2, 3, 4, 5, 6]
 
 
+@pytest.mark.parametrize("durable", [True, False])
+def test_only_a_journal_that_need_not_be_durable_goes_on_before_the_disk_has_its_rows(
+    tmp_path: Path, durable: bool
+) -> None:
+    segments = Segments(tmp_path, SEGMENT_BYTES, durable=durable)
+    segments.start(1, 0)
+    segments.append([row(1), row(2, 1)])
+    (segment,) = segments._segments
+    flags = segment.environment.flags()
+    assert (flags["sync"], flags["metasync"]) == (durable, durable)
+    assert [key.row for key, _ in segments.chain(2)] == [1, 2]
+
+
 def test_a_chain_is_one_owners_rows_only(tmp_path: Path) -> None:
     segments = Segments(tmp_path, SEGMENT_BYTES)
     segments.start(1, 0)
