@@ -11,6 +11,8 @@ from tests.kafka.broker import Broker
 from tests.kafka.desk import Desk
 from tests.kafka.ports import free_ports
 
+OFFSETS, TRANSACTIONS = KAFKAS_OWN = ("__consumer_offsets", "__transaction_state")
+
 
 class Cluster:
     """Nodes 1 to `nodes`, each broker and controller: with three, one may be away."""
@@ -80,3 +82,16 @@ class Cluster:
     def kill(self) -> None:
         for broker in self.brokers:
             broker.kill()
+
+
+def coordinating(group: str, transactional_id: str) -> tuple[tuple[str, int], tuple[str, int]]:
+    """The places, topic and partition, whose leaders coordinate this group and these transactions."""
+    return (OFFSETS, _kept_in(group)), (TRANSACTIONS, _kept_in(transactional_id))
+
+
+def _kept_in(name: str) -> int:
+    """By Java's hash of the name, modulo the number of partitions of Kafka's own topics."""
+    hashed = 0
+    for letter in name.encode():
+        hashed = (31 * hashed + letter) % 2**32
+    return min(hashed, 2**32 - hashed) % 4  # the absolute value of a signed number; 4 as in `broker.USUAL`

@@ -23,10 +23,8 @@ from tests.collector.kafka.routers import Bench, Given, Running, contents, routi
 from tests.collector.sessions.telemetry import log_request, record, span, trace_request
 from tests.eventually import eventually
 from tests.kafka.broker import Broker
-from tests.kafka.cluster import Cluster
+from tests.kafka.cluster import KAFKAS_OWN, Cluster, coordinating
 from tests.kafka.desk import Desk
-
-_KAFKAS_OWN = ("__transaction_state", "__consumer_offsets")
 
 pytestmark = pytest.mark.integration("kafka")
 
@@ -299,15 +297,6 @@ async def test_a_broker_that_is_killed_and_comes_back_costs_nothing(own_kafka: B
         await _recovered(running)
 
 
-def _kept_in(name: str) -> int:
-    """The partition of Kafka's own topics that a group or a transactional id is kept in, whose leader coordinates it:
-    Java's hash of the name, modulo the number of partitions (`tests.kafka.broker.USUAL`)."""
-    hashed = 0
-    for letter in name.encode():
-        hashed = (31 * hashed + letter) % 2**32
-    return min(hashed, 2**32 - hashed) % 4  # the absolute value of a signed number
-
-
 async def test_another_leader_in_the_middle_loses_and_doubles_nothing(kafka_cluster: Cluster) -> None:
     """Of what is read, of what is written, and then of the transactions and the group."""
     desk = Desk(kafka_cluster.bootstrap)
@@ -316,9 +305,7 @@ async def test_another_leader_in_the_middle_loses_and_doubles_nothing(kafka_clus
         await _load(bench, 1, 50)
         await _all_of(bench, 50)
         first = 50
-        transactions, offsets = _KAFKAS_OWN
-        kept = _kept_in(f"{bench.kafka.transactional_id}-0"), _kept_in(bench.kafka.router_group)
-        theirs = ((transactions, kept[0]), (offsets, kept[1]))
+        theirs = coordinating(bench.kafka.router_group, f"{bench.kafka.transactional_id}-0")
         for topic, partition in ((bench.topics.spans, 0), (bench.topics.sessions, 0), *theirs):
             loading = asyncio.create_task(_load(bench, first, first + 100))
             await bench.until(**{f"s{first % 7}": {first * 10}})
@@ -327,7 +314,7 @@ async def test_another_leader_in_the_middle_loses_and_doubles_nothing(kafka_clus
             first += 100
             assert _once(await _all_of(bench, first))
             await asyncio.to_thread(gone.start)
-            await desk.in_sync_again(3, bench.topics.spans, bench.topics.sessions, bench.topics.links, *_KAFKAS_OWN)
+            await desk.in_sync_again(3, bench.topics.spans, bench.topics.sessions, bench.topics.links, *KAFKAS_OWN)
         await _recovered(running)
 
 
