@@ -130,7 +130,8 @@ class TopicWatch:
     ) -> None:
         """`told` is given the number of problems after every look."""
         self._clients = clients
-        self._expected = expected
+        self.expected = expected
+        """Partitions by purpose, as at our start."""
         self._told = told
         self._poked = asyncio.Event()
         self.problem: str | None = None
@@ -160,10 +161,10 @@ class TopicWatch:
         topics = self._clients.settings.topics
         try:
             async with self._clients.administering(_LOOK_S) as admin:
-                counts = await partition_counts(admin, topics, tuple(self._expected))
+                counts = await partition_counts(admin, topics, tuple(self.expected))
         except (KafkaError, KafkaProblem) as error:
             return (str(error),)
-        return unfit(topics, counts, self._expected)
+        return unfit(topics, counts, self.expected)
 
 
 def _name(topics: KafkaTopics, purpose: Purpose) -> str:

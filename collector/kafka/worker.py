@@ -220,7 +220,8 @@ class Worker:
             share.held = False
         await self._commit(self.shares)
 
-    def assigned(self, ours: set[int]) -> None:
+    def assigned(self, given: set[int]) -> None:
+        ours = self._without_added(given)
         for number in self._seats.keys() - ours:
             self._leave(number)
         for number in sorted(ours):
@@ -235,6 +236,17 @@ class Worker:
                 self._consumer.pause(at)
                 self._begin_again(number)
         log.info("kafka_partitions", ours=sorted(ours))
+
+    def _without_added(self, given: set[int]) -> set[int]:
+        """Partitions that were added while we run are left alone: sessions may have moved to them that are open here,
+        and their verdicts may have no place yet. Nothing of them is committed, so a worker that starts when the topics
+        are equal again reads all of it."""
+        count = self._watch.expected["sessions"]
+        if added := sorted(number for number in given if number >= count):
+            self._watch.poke()
+            self._consumer.pause(*(TopicPartition(self._topics.sessions, number) for number in added))
+            log.warning("kafka_partitions_added", left_alone=added, at_our_start=count)
+        return given.difference(added)
 
     def _leave(self, number: int) -> None:
         seat = self._seats.pop(number)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import pytest
 
-from collector.kafka.session_topic import session_headers
+from collector.kafka.session_topic import session_headers, session_key, session_partition
 from collector.kafka.worker import Bounds
-from collector.sessions.keys import Kind
+from collector.sessions.keys import Kind, Owner
 from judge.verdict import NotJudged
 from tests.collector.kafka.working import Working, working, world
 from tests.collector.sessions.telemetry import trace_id
 from tests.eventually import eventually
 from tests.kafka.broker import Broker
+from tests.kafka.cluster import KAFKAS_OWN, Cluster, coordinating
 from tests.kafka.desk import Desk
 
 WAITING = NotJudged("pending", "waiting for a judge")
@@ -316,6 +318,96 @@ async def test_a_broker_that_restarts_costs_time_and_nothing_else(own_kafka: Bro
         await half.silence()
         await half.judged("before", "after")
         assert await there.revisions() == {"before": [1], "after": [1]}
+
+
+async def test_another_leader_costs_time_and_nothing_else(kafka_cluster: Cluster, tmp_path: Path) -> None:
+    """While closings are evaluated: of what is read, of what is written, then of the group and of the transactions."""
+    desk = Desk(kafka_cluster.bootstrap)
+    create = {"replicas": 3, "session_partitions": 2}
+    sent: dict[str, int] = {}
+    async with world(desk, tmp_path, create=create) as there, working(there) as half:
+        topics, group = there.topics, there.kafka.worker_group
+        places = ((topics.sessions, 0), (topics.verdicts, 1), *coordinating(group, f"{group}-0"))
+
+        async def send(session: str, spans: int) -> None:
+            sent[session] = spans
+            await there.send(session, spans)
+
+        for number, (topic, partition) in enumerate(places):
+            for each in range(5):
+                await send(f"{number}-{each}", 2)
+            half.gate.tasks.clear()
+            half.gate.open.clear()
+            await half.silence()
+
+            async def closed() -> bool:
+                return bool(half.gate.tasks) and (await there.records()).keys() == sent.keys()
+
+            await eventually(closed, "all are closed, and some are being evaluated")
+            gone = await kafka_cluster.lose_leader(desk, topic, partition)
+            half.gate.open.set()
+            await send(f"{number}-after", 3)
+            await half.silence()
+            await half.judged(*sent)
+            await asyncio.to_thread(gone.start)
+            await desk.in_sync_again(3, topics.sessions, topics.verdicts, *KAFKAS_OWN)
+        assert await there.revisions() == {session: [1] for session in sent}
+        told = await there.records()
+        for session, spans in sent.items():
+            (one,) = await there.store.session(session)
+            assert one.spans == spans
+            stored = {each.id for each in await there.store.verdicts(one.ref)}
+            assert {each["id"] for each in told[session][-1]["verdicts"]} == stored
+        ends = {message.partition: message.offset + 1 for message in await desk.read(topics.sessions)}
+        await half.silence(601)
+
+        async def moved() -> bool:
+            return await there.committed() == ends
+
+        await eventually(moved, "the watermarks are behind the last messages")
+
+
+async def test_partitions_that_are_added_are_left_alone_until_workers_start_anew(kafka: Desk, tmp_path: Path) -> None:
+    extra = {"consumer": {"metadata_max_age_ms": 500}}
+    async with world(kafka, tmp_path, partitions=2, extra=extra) as there:
+        topics = there.topics
+        moved = next(name for name in map(str, count()) if session_partition(session_key(_owner(name)), 5) == 4)
+        async with working(there, "first") as first:
+            await there.send("s")
+            await first.has_read()
+            await kafka.grow(topics.sessions, 5)
+            await first.watch.look()
+            problem = first.worker.problem() or ""
+            assert "restart all receivers, routers and workers" in problem
+            assert f"{topics.sessions} 5, {topics.verdicts} 2" in problem
+            await there.send(moved)
+
+            async def handed_out_anew() -> bool:
+                return first.value("kafka_takeovers_total", how="resumed") >= 2
+
+            await eventually(handed_out_anew, "the group has seen the new partitions")
+            there.clock.advance(61)
+            await first.judged("s")
+            assert first.worker.shares.keys() == {0, 1}
+            assert first.value("kafka_partitions", state="beginning") == 0
+            assert (await there.records()).keys() == {"s"}
+            assert 4 not in await there.committed()
+        await kafka.grow(topics.verdicts, 5)
+        async with working(there, "second") as second:
+            await second.silence()
+            await second.judged(moved)
+            assert second.worker.problem() is None
+            assert await there.revisions() == {"s": [1], moved: [1]}
+            places = {
+                message.partition
+                for message in await kafka.read(topics.verdicts)
+                if message.key == session_key(_owner(moved))
+            }
+            assert places == {4}
+
+
+def _owner(session: str) -> Owner:
+    return Owner(Kind.SESSION, session)
 
 
 async def test_answers_of_a_judge_that_come_later_are_told_by_whoever_has_the_partition(

@@ -137,6 +137,7 @@ class World:
 class Working:
     world: World
     worker: Worker
+    watch: TopicWatch
     gate: Gate
     metrics: Metrics
     running: asyncio.Task[None]
@@ -249,7 +250,7 @@ async def working(
     worker = Worker(clients, watch, means, bounds or Bounds())
     await worker.start()
     running = asyncio.create_task(worker.run())
-    half = Working(there, worker, gate, metrics, running)
+    half = Working(there, worker, watch, gate, metrics, running)
     try:
         yield half
         if running.done() and not running.cancelled():
