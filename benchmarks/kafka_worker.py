@@ -103,11 +103,11 @@ async def measure(bootstrap: str, case: Case, passes: int, partitions: int) -> R
     with tempfile.TemporaryDirectory() as directory:
         began = _now()
         async with _working(Path(directory), kafka, clock, metrics) as (worker, store):
-            while kafka_bench.value(metrics, "items_filed_total") < read.spans or worker.pending_bytes:
+            while kafka_bench.value(metrics, "kafka_items_filed_total") < read.spans or worker.pending_bytes:
                 await asyncio.sleep(LOOK_S)
             taking, began = _since(began), _now()
             clock.forward(_IDLE_S + 1)
-            while worker.open_sessions or worker.to_judge:
+            while kafka_bench.value(metrics, "sessions_closed_total") < sessions or worker.to_judge:
                 await asyncio.sleep(LOOK_S)
             closing = _since(began)
             await _check(store, read.spans, sessions)
