@@ -69,25 +69,15 @@ class ChildProcess:
     async def start(cls, setup: Setup, *, timeout_s: float, inherited: Sequence[int] = ()) -> ChildProcess:
         """`timeout_s` is how long it may be busy with one task; `inherited` are descriptors that it holds open for as
         long as it lives. Raises `NotStarted`."""
-        progress = Progress()
-        ours, theirs = socket.socketpair()
-        with theirs:
-            try:
-                process = await asyncio.create_subprocess_exec(
-                    sys.executable,
-                    "-P",  # else a `collector` in the current directory, a common name, would be started instead
-                    "-m",
-                    "collector.evaluation.child",
-                    *map(str, (theirs.fileno(), progress.descriptor, os.getpid())),
-                    stdin=subprocess.DEVNULL,
-                    stdout=_DESCRIPTOR_OF_LOGS,  # plugins print
-                    pass_fds=(theirs.fileno(), progress.descriptor, *inherited),
-                    env={**SETTINGS, **os.environ},
-                )
-            except OSError as error:
-                ours.close()
-                progress.close()
-                raise NotStarted(f"it cannot be started: {error}") from error
+        try:
+            progress = Progress()
+        except OSError as error:
+            raise NotStarted(f"it cannot be started: {error}") from error
+        try:
+            process, ours = await _spawn(progress, inherited)
+        except OSError as error:
+            progress.close()
+            raise NotStarted(f"it cannot be started: {error}") from error
         child = cls(process, await asyncio.open_connection(sock=ours), progress, timeout_s)
         try:
             await child._become_ready(setup)
@@ -198,3 +188,25 @@ class ChildProcess:
         self._writer.close()
         self._last_place = self._progress.look()
         self._progress.close()
+
+
+async def _spawn(progress: Progress, inherited: Sequence[int]) -> tuple[asyncio.subprocess.Process, socket.socket]:
+    """The process, and our end of the socket to it. Raises OSError."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        try:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-P",  # else a `collector` in the current directory, a common name, would be started instead
+                "-m",
+                "collector.evaluation.child",
+                *map(str, (theirs.fileno(), progress.descriptor, os.getpid())),
+                stdin=subprocess.DEVNULL,
+                stdout=_DESCRIPTOR_OF_LOGS,  # plugins print
+                pass_fds=(theirs.fileno(), progress.descriptor, *inherited),
+                env={**SETTINGS, **os.environ},
+            )
+        except OSError:
+            ours.close()
+            raise
+    return process, ours

@@ -103,11 +103,17 @@ class Processes:
                 await asyncio.sleep(self._backoff.wait_s(failures, self._chance()))
 
     async def _start_anew(self, seat: _Seat) -> None:
+        setup = self._setup
         try:
-            await self._take(seat, await self._start(seat, self._setup))
+            child = await self._start(seat, setup)
         except NotStarted as error:
             seat.problem = str(error)
             self._not_started(seat, error)
+            return
+        if setup is self._setup:
+            await self._take(seat, child)
+        else:  # replaced while it started: it would judge by rules that are over
+            child.retire()
 
     def _not_started(self, seat: _Seat, error: NotStarted) -> None:
         self._metrics.evaluation_restarted("not_started")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,7 +16,7 @@ import pytest
 from collector.config import Config
 from collector.data_directory import STORE_FILE
 from collector.evaluation.child_process import ChildProcess, NotStarted
-from collector.evaluation.processes import Processes
+from collector.evaluation.processes import Processes, _Seat
 from collector.evaluation.task import EvaluationLost, Task
 from collector.evaluation.wire import Setup
 from collector.exporting import Backoff
@@ -129,6 +130,51 @@ async def test_other_rules_take_over_and_faulty_ones_do_not(tmp_path: Path) -> N
         assert (await before.ended, before.exit_code) == ("stopped", 0)
         assert (await processes.evaluate([await at.task("bob", 2)])).statuses == ("kept",)
         assert [at.restarts(reason) for reason in ("died", "timeout", "not_started")] == [0, 0, 0]
+
+
+class _SlowToStart(Processes):
+    """What is started by the first setup is held up until `go`."""
+
+    def hold_up(self, setup: Setup) -> asyncio.Event:
+        self.held, self.go = setup, asyncio.Event()
+        return self.go
+
+    async def _start(self, seat: _Seat, setup: Setup) -> ChildProcess:
+        child = await super()._start(seat, setup)
+        if setup is self.held:
+            await self.go.wait()
+        return child
+
+
+async def test_a_process_that_was_starting_when_rules_changed_does_not_bring_the_old_ones_back(tmp_path: Path) -> None:
+    async with _desk(tmp_path) as at:
+        processes = _SlowToStart(at.setup, at.half.metrics, processes=1, timeout_s=60)
+        go = processes.hold_up(at.setup)
+        task = asyncio.create_task(processes.run())
+        try:
+            while not processes._children:  # noqa: ASYNC110 - it is started in another task
+                await asyncio.sleep(0.01)
+            (old,) = processes._children
+            await processes.replace(replace(at.setup))
+            (new,) = processes._children - {old}
+            go.set()
+            assert await old.ended == "stopped"
+            assert processes._children == {new}
+            assert (await processes.evaluate([await at.task("ann", 1)])).statuses == ("kept",)
+        finally:
+            await processes.stop(_WITHIN_S)
+            task.cancel()
+
+
+async def test_without_descriptors_a_process_does_not_start_and_says_why(tmp_path: Path) -> None:
+    async with _desk(tmp_path) as at:
+        limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3, limits[1]))
+        try:
+            with pytest.raises(NotStarted, match="cannot be started"):
+                await ChildProcess.start(at.setup, timeout_s=60)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
 async def test_a_retired_process_finishes_what_it_has_in_hand(tmp_path: Path) -> None:
