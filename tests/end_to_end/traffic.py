@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import grpc
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
@@ -104,6 +105,8 @@ class Fleet:
     def __init__(self, receiver: Server) -> None:
         self._receiver = receiver
         self.acknowledged = 0
+        self.rejected = 0
+        """Items of acknowledged requests, named as rejected in the answer."""
         self.refusals: Counter[grpc.StatusCode] = Counter()
         self._lock = threading.Lock()
 
@@ -127,6 +130,7 @@ class Fleet:
             for thread in threads:
                 thread.join()
         assert self.acknowledged - before == len(bodies), self.refusals
+        assert not self.rejected
 
     def wait_for(self, requests: int) -> None:
         """Until so many more are acknowledged."""
@@ -145,11 +149,13 @@ class Fleet:
                 def acknowledged(body: bytes = body, export: object = export) -> bool:
                     assert callable(export)
                     try:
-                        export(body)
+                        answer = ExportTraceServiceResponse.FromString(export(body))  # logs are answered alike
                     except grpc.RpcError as error:
                         with self._lock:
                             self.refusals[error.code()] += 1
                         return False
+                    with self._lock:
+                        self.rejected += answer.partial_success.rejected_spans
                     return True
 
                 wait_for(acknowledged, "an acknowledgement", _WITHIN_S)
