@@ -301,7 +301,8 @@ class SessionBook:
             return None
         wall_ms = now_ms if wall_ms is None else wall_ms
         if (discarded := self._unwanted(slot)) is not None:
-            if index.kind[slot] == Kind.TRACE and index.revision[slot] < _MOST_REVISIONS:
+            stays = index.kind[slot] == Kind.TRACE or ref in self._holds  # FORGOTTEN would end earlier closings too
+            if stays and index.revision[slot] < _MOST_REVISIONS:
                 self._set_aside(slot, discarded.reason, now_ms, wall_ms)
             else:
                 self._forget(slot, now_ms)
@@ -317,8 +318,8 @@ class SessionBook:
         return revision, self._row(slot, RowType.CLOSED, (value,), len(value), wall_ms)
 
     def _set_aside(self, slot: int, reason: str, now_ms: int, wall_ms: int) -> None:
-        """Close a trace that is not judged. Its telemetry stays for the late window: a session that is kept may yet
-        turn out to own it."""
+        """Close what is not judged, and let its telemetry stay for the late window. A trace: a session that is kept may
+        yet turn out to own it. A session: its closing before this one is still being judged."""
         revision, _ = self._end_revision(slot, reason, now_ms, wall_ms)
         self.finished(self.index.digest(slot), revision, now_ms)
 

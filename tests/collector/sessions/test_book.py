@@ -142,6 +142,21 @@ def test_a_session_judged_as_often_as_can_be_counted_is_discarded_and_begins_ane
     assert desk.book.index.find(ANN) is None
 
 
+def test_a_closing_that_is_being_judged_outlasts_a_lower_rate_and_a_crash() -> None:
+    desk = Desk()
+    _say(desk, 1)
+    first = _only(desk.wait(11))
+    _say(desk, 2)
+    desk.policy = desk.book.policy = replace(POLICY, rate=0.0)
+    assert desk.wait(11) == []
+    assert _only(desk.crash()).revision == first.revision
+    assert _spans(desk, first) == {"span 1"}
+    desk.done(first)
+    desk.wait(31)
+    desk.wait(31)
+    assert len(desk.book.index) == 0
+
+
 def test_an_ended_session_closes_once_its_stragglers_have_settled() -> None:
     desk = Desk()
     _say(desk, 1)
