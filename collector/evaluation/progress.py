@@ -4,9 +4,12 @@ has died, or does nothing any more, and costs no message."""
 from __future__ import annotations
 
 import mmap
+import os
 import struct
+import sys
 import tempfile
 from dataclasses import dataclass
+from typing import IO
 
 _PLACE = struct.Struct("=QQQ")
 
@@ -25,7 +28,7 @@ class Progress:
     """`descriptor` is of a file that is no larger than this and has no name; the other process is given it."""
 
     def __init__(self, descriptor: int | None = None) -> None:
-        self._file = tempfile.TemporaryFile() if descriptor is None else open(descriptor, "r+b")  # noqa: SIM115, PTH123
+        self._file = _nameless() if descriptor is None else open(descriptor, "r+b")  # noqa: SIM115, PTH123
         if descriptor is None:
             self._file.truncate(_PLACE.size)
         self._memory = mmap.mmap(self._file.fileno(), _PLACE.size)
@@ -46,3 +49,11 @@ class Progress:
         """Callable twice."""
         self._memory.close()
         self._file.close()
+
+
+def _nameless() -> IO[bytes]:
+    """On Linux it needs no directory to be written, and no room: a page that finds none ends the process by SIGBUS."""
+    if sys.platform == "linux":
+        return open(os.memfd_create("progress"), "r+b")  # noqa: PTH123
+    else:  # noqa: RET505 - mypy looks at one platform at a time
+        return tempfile.TemporaryFile()
