@@ -364,8 +364,10 @@ class Segments:
             self._close()
             if self._deleted:
                 self._directory.mkdir(parents=True, exist_ok=True)
-            self._segments = self._open_all()
-            self._closed = False
+            found = self._open_all()
+            if not found and not self._deleted:  # an unmounted disk leaves an empty directory in its place
+                raise FileNotFoundError(f"the journal's files are gone from {self._directory}, and were not deleted")
+            self._segments, self._closed = found, False
         self.adopt(now_ms)
 
     def close(self) -> None:

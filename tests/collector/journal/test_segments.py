@@ -146,6 +146,19 @@ def test_taking_stock_after_reopening_counts_what_is_there(tmp_path: Path) -> No
     assert segments.needs_start(7000, 1000)
 
 
+def test_an_empty_directory_where_a_disk_was_mounted_is_no_journal(tmp_path: Path) -> None:
+    segments = _three_files(tmp_path / "journal")
+    (tmp_path / "journal").rename(tmp_path / "elsewhere")
+    (tmp_path / "journal").mkdir()
+    for _ in range(2):
+        with pytest.raises(OSError, match="not deleted"):
+            segments.reopen(now_ms=0)
+    (tmp_path / "journal").rmdir()
+    (tmp_path / "elsewhere").rename(tmp_path / "journal")
+    segments.reopen(now_ms=0)
+    assert _numbers(segments) == [1, 2, 3, 4, 5, 6]
+
+
 def test_reopening_that_failed_is_tried_again_and_loses_nothing(tmp_path: Path) -> None:
     segments = _three_files(tmp_path / "journal")
     (tmp_path / "journal").rename(tmp_path / "elsewhere")
