@@ -78,6 +78,18 @@ async def test_whoever_comes_during_a_commit_shares_the_next_one(tmp_path: Path)
     assert _on_disk(tmp_path) == list(range(1, 201))
 
 
+async def test_rows_are_acknowledged_though_counting_them_fails(tmp_path: Path) -> None:
+    def count(_seconds: float) -> None:
+        raise RuntimeError("no counter")
+
+    journal = Journal(tmp_path, SETTINGS, lambda: 0, count)
+    journal.start()
+    for number in (1, 2):
+        await asyncio.wait_for(journal.append([row(number)], 9), 10)
+    await journal.stop()
+    assert _on_disk(tmp_path) == [1, 2]
+
+
 async def test_what_waits_is_written_before_stopping(tmp_path: Path) -> None:
     journal = Journal(tmp_path, SETTINGS, lambda: 0)
     journal.start()
