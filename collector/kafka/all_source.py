@@ -8,15 +8,13 @@ from collector.building import Common, Rows, marks_of
 from collector.clock import Clock
 from collector.complaints import Complaints
 from collector.config import Config
-from collector.ingest import Limits
 from collector.kafka.clients import KafkaClients
 from collector.kafka.producing import Producing
-from collector.kafka.receiver import KafkaIngest
+from collector.kafka.receiver import kafka_ingest
 from collector.kafka.router import KafkaRouter
 from collector.kafka.router_rules import routing_rules
 from collector.kafka.settings import KafkaSettings
-from collector.kafka.splitting import Splitter
-from collector.kafka.topics import RECEIVER, ROUTER, Layout, TopicWatch, ensure_topics
+from collector.kafka.topics import RECEIVER, ROUTER, TopicWatch, ensure_topics
 from collector.kafka.worker_source import WorkerSource
 from collector.listening import Listening
 from collector.metrics import Metrics
@@ -49,23 +47,10 @@ class AllSource:
         watch = TopicWatch(clients, layout.partitions, self._metrics.kafka.topic_problems)
         rules = routing_rules(self._config, self._kafka, marks_of(self._config))
         self._router = KafkaRouter(clients, layout, watch, rules, self._clock, self._metrics.kafka)
-        self._ingest = self._intake(watch, layout)
+        self._ingest = kafka_ingest(self._config, self._kafka, layout, self._producing, watch, self._metrics)
         run("watching the topics of telemetry", watch.run())
         run("replacing the receivers' producer", self._producing.run())
         run("routing", self._router.run())
-
-    def _intake(self, watch: TopicWatch, layout: Layout) -> KafkaIngest:
-        receivers = self._config.receivers
-        return KafkaIngest(
-            Splitter(marks_of(self._config), layout.most_bytes),
-            self._producing,
-            watch,
-            self._kafka.topics,
-            Limits(pending_bytes=receivers.max_pending_bytes, in_flight=receivers.max_in_flight),
-            self._metrics,
-            most_bytes=layout.most_bytes,
-            delivery_s=self._kafka.delivery_seconds,
-        )
 
     async def listen(self, run: Run, ended: Ended) -> tuple[str | None, str | None]:
         listening = self._listening = Listening(

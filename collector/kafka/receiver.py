@@ -10,15 +10,17 @@ from typing import Any
 
 from aiokafka.errors import KafkaError
 
+from collector.building import marks_of
+from collector.config import Config
 from collector.errors import Refused
 from collector.ingest import Limits, Receipt
 from collector.journal.rows import Signal
 from collector.kafka.dead_letters import dead_letter
 from collector.kafka.headers import Header, telemetry_headers
 from collector.kafka.producing import Producing
-from collector.kafka.settings import KafkaTopics
+from collector.kafka.settings import KafkaSettings, KafkaTopics
 from collector.kafka.splitting import Portion, Split, Splitter
-from collector.kafka.topics import TopicWatch
+from collector.kafka.topics import Layout, TopicWatch
 from collector.metrics import Metrics
 
 _RETRY_S = 5
@@ -200,3 +202,20 @@ class KafkaIngest:
                 "(kafka.max_message_bytes, max.message.bytes of the topics)"
             )
         return "; ".join(causes)
+
+
+def kafka_ingest(
+    config: Config, kafka: KafkaSettings, layout: Layout, producing: Producing, watch: TopicWatch, metrics: Metrics
+) -> KafkaIngest:
+    """What receivers hand their requests to, by the configuration."""
+    receivers = config.receivers
+    return KafkaIngest(
+        Splitter(marks_of(config), layout.most_bytes),
+        producing,
+        watch,
+        kafka.topics,
+        Limits(pending_bytes=receivers.max_pending_bytes, in_flight=receivers.max_in_flight),
+        metrics,
+        most_bytes=layout.most_bytes,
+        delivery_s=kafka.delivery_seconds,
+    )

@@ -8,18 +8,15 @@ import structlog
 
 from collector.admin import Check, admin_app
 from collector.app import Addresses
-from collector.building import marks_of
 from collector.clock import Clock, SystemClock
 from collector.complaints import Complaints
 from collector.config import Config
 from collector.http_serving import HttpServer
-from collector.ingest import Limits
 from collector.kafka.clients import KafkaClients
 from collector.kafka.producing import Producing
-from collector.kafka.receiver import KafkaIngest
+from collector.kafka.receiver import kafka_ingest
 from collector.kafka.settings import KafkaSettings
-from collector.kafka.splitting import Splitter
-from collector.kafka.topics import RECEIVER, Layout, TopicWatch, ensure_topics
+from collector.kafka.topics import RECEIVER, TopicWatch, ensure_topics
 from collector.listening import Listening
 from collector.metrics import Metrics
 from collector.stopping import Stopping
@@ -48,7 +45,7 @@ class ReceiverApp:
         self._producing = Producing(clients, self._metrics.kafka, layout.most_bytes)
         await self._producing.start()
         watch = TopicWatch(clients, layout.partitions, self._metrics.kafka.topic_problems)
-        self._ingest = self._intake(watch, layout)
+        self._ingest = kafka_ingest(self._config, self._kafka, layout, self._producing, watch, self._metrics)
         self._tasks.run("watching the topics", watch.run())
         self._tasks.run("replacing producers", self._producing.run())
         complaints = Complaints(self._clock)
@@ -62,19 +59,6 @@ class ReceiverApp:
             raise
         self._tasks.run("telling health", self._listening.tell_health())
         return Addresses(grpc_address, http_address, admin_address)
-
-    def _intake(self, watch: TopicWatch, layout: Layout) -> KafkaIngest:
-        receivers = self._config.receivers
-        return KafkaIngest(
-            Splitter(marks_of(self._config), layout.most_bytes),
-            self._producing,
-            watch,
-            self._kafka.topics,
-            Limits(pending_bytes=receivers.max_pending_bytes, in_flight=receivers.max_in_flight),
-            self._metrics,
-            most_bytes=layout.most_bytes,
-            delivery_s=self._kafka.delivery_seconds,
-        )
 
     async def _serve_admin(self) -> str | None:
         if not self._config.admin.enabled:
