@@ -128,7 +128,8 @@ class SessionBook:
     # -- who is it? ---------------------------------------------------------------------------------------------
 
     def named(self, owner: Owner, trace: bytes, now_ms: int) -> int:
-        """An item of this trace (b"": of none) names this session. Returns its slot, or SAMPLED_OUT."""
+        """An item of this trace (b"": of none) names this session. Returns its slot, or SAMPLED_OUT. One that is full
+        gets no more traces, as it gets nothing else: each would be a link for as long as something names it."""
         digest, key = owner.digest, (owner.tenant, trace)
         if not kept(digest, self.policy.rate):
             if trace:
@@ -149,7 +150,7 @@ class SessionBook:
             self._belongs(parked_owner(key).digest, slot, now_ms)
 
     def _belongs(self, trace: Digest, session: int, now_ms: int) -> None:
-        if not self._links.link(trace, session):
+        if self.full(session) or not self._links.link(trace, session):
             return
         self._write_link(trace, session, weak=False, now_ms=now_ms)
         parked = self.index.find(trace)
@@ -159,25 +160,46 @@ class SessionBook:
             self._file(session, self._deadlines.due_ms(session))
 
     def unnamed(self, tenant: str, trace: bytes, resource_name: str | None, now_ms: int) -> int:
-        """An item of this trace that names no session. Returns the trace's slot, or SAMPLED_OUT."""
+        """An item of this trace that names no session. Returns the trace's slot, or SAMPLED_OUT.
+
+        Where all sessions that would read it are full, the slot of one of them, which takes nothing: parked, it would
+        be read by nobody, and go with the last of them.
+        """
         digest = parked_owner((tenant, trace)).digest
-        sessions = self._links.sessions(digest)
         slot = self.index.find(digest)
-        if slot is None and not sessions:
-            seen = self.hot.get(tenant, trace)
-            if seen is not None and seen.slot == SAMPLED_OUT:
-                return SAMPLED_OUT
+        if not self._links.sessions(digest):
+            elsewhere = self._elsewhere(tenant, trace, resource_name) if slot is None else None
+            if elsewhere is not None:
+                return elsewhere
+            if resource_name is not None:
+                self._name_by_resource(digest, Owner(Kind.SESSION, resource_name, tenant), now_ms)
+        readers = self._links.readers(digest)
+        if readers and all(map(self.full, readers)):
+            return readers[0]
         if slot is None:
             slot = self._open(digest, Kind.TRACE, now_ms)
         if not self.full(slot):
-            for session in sessions:
+            for session in readers:
                 self._touch(session, now_ms)
-        if resource_name is not None and not sessions:
-            self._name_by_resource(digest, Owner(Kind.SESSION, resource_name, tenant), now_ms)
         return slot
+
+    def _elsewhere(self, tenant: str, trace: bytes, resource_name: str | None) -> int | None:
+        """Of a trace of which nothing is kept: SAMPLED_OUT, or the full session that it is known to belong to."""
+        seen = self.hot.get(tenant, trace)
+        if seen is not None:
+            if seen.slot == SAMPLED_OUT:
+                return SAMPLED_OUT
+            if self.index.generation[seen.slot] == seen.generation and self.full(seen.slot):
+                return seen.slot
+        if resource_name is None:
+            return None
+        session = self.index.find(Owner(Kind.SESSION, resource_name, tenant).digest)
+        return session if session is not None and self.full(session) else None
 
     def _name_by_resource(self, trace: Digest, owner: Owner, now_ms: int) -> None:
         session = self._open(owner.digest, Kind.SESSION, now_ms)
+        if self.full(session):
+            return
         if self.index.last_row[session] == NO_ROW:  # an empty row, so that its name can be read at closing
             head = names(owner)
             self.telemetry(session, (head,), len(head), 0, 0, now_ms)

@@ -14,6 +14,7 @@ from collector.sessions.book import Claim, Discarded, IdleRule, Policy, SessionB
 from collector.sessions.index import NOTHING_NEEDED, State
 from collector.sessions.keys import Kind, Owner, kept
 from collector.sessions.links import parked_owner
+from collector.sessions.routing import Routed
 from tests.collector.sessions.desk import POLICY, Desk
 from tests.collector.sessions.telemetry import log_request, record, span, trace_id, trace_request
 
@@ -128,6 +129,106 @@ def test_a_full_trace_does_not_keep_the_sessions_that_read_it_open() -> None:
     desk.wait(9)
     desk.send("traces", trace_request([span(1, 8)]))
     assert _only(desk.wait(2)).reason == "idle"
+
+
+def _by_resource(desk: Desk, number: int, trace: int, session: str = "ann") -> Routed:
+    return desk.send("traces", trace_request([span(trace, number)], resource={"session.id": session}))
+
+
+@pytest.mark.parametrize("crash", [False, True])
+@pytest.mark.parametrize("judged", [False, True])
+def test_what_names_nothing_in_the_trace_of_a_full_session_is_told_and_not_kept(judged: bool, crash: bool) -> None:
+    desk = Desk(replace(POLICY, max_spans=3))
+    claim = _fill(desk)
+    if judged:
+        desk.done(claim)
+    if crash:
+        desk.crash()
+    routed = desk.send("traces", trace_request([span(1, 4), span(2, 5)]))
+    assert (routed.received, routed.kept, routed.full) == (2, 1, 1)
+
+
+def test_a_trace_is_full_when_all_that_read_it_are() -> None:
+    desk = Desk(replace(POLICY, max_spans=3))
+    _say(desk, 9, session="bob")
+    _fill(desk)
+    assert desk.send("traces", trace_request([span(1, 4, 9)])).kept == 1  # bob reads it
+    assert [_spans(desk, claim) for claim in desk.wait(11)] == [{"span 4", "span 9"}]
+
+
+def test_a_trace_that_only_a_resource_gave_to_a_full_session_is_full_too() -> None:
+    desk = Desk(replace(POLICY, max_spans=3))
+    _by_resource(desk, 9, trace=5)
+    _fill(desk)
+    assert desk.send("traces", trace_request([span(5, 10)])).full == 1
+    assert _by_resource(desk, 11, trace=6).full == 1
+
+
+def test_late_telemetry_without_a_name_reopens_the_session_that_a_resource_named() -> None:
+    desk = Desk()
+    _by_resource(desk, 1, trace=5)
+    desk.done(_only(desk.wait(11)))
+    desk.send("traces", trace_request([span(5, 2)]))
+    claim = _only(desk.wait(11))
+    assert (claim.revision, _spans(desk, claim)) == (2, {"span 1", "span 2"})
+
+
+def test_a_full_session_costs_nothing_for_the_traces_that_name_it() -> None:
+    desk = Desk(replace(POLICY, max_spans=3))
+    desk.done(_fill(desk))
+    rows, traces = desk.rows.last_row(), list(desk.book._links.traces(desk.slot("ann")))
+    for number in range(10, 20):
+        routed = desk.send("traces", trace_request([span(number, number, session__id="ann"), span(number, 90)]))
+        assert routed.full == 2
+        assert _by_resource(desk, number, trace=90 + number).full == 1
+    assert (desk.rows.last_row(), list(desk.book._links.traces(desk.slot("ann")))) == (rows, traces)
+
+
+def test_what_was_parked_before_a_full_session_named_it_is_judged_by_itself() -> None:
+    desk = Desk(replace(POLICY, max_spans=3))
+    desk.done(_fill(desk))
+    desk.send("traces", trace_request([span(2, 4)]))
+    _say(desk, 5, trace=2)
+    claim = _only(desk.wait(11))
+    assert (desk.read(claim).session_id, _spans(desk, claim)) == (trace_id(2).hex(), {"span 4"})
+
+
+_SMALL_STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("say"), st.integers(1, 3), st.sampled_from(["ann", "bob", "", ""])),
+        st.tuples(st.just("by resource"), st.integers(1, 3), st.sampled_from(["ann", "bob"])),
+        st.tuples(st.just("wait"), st.sampled_from([1, 4, 12, 40]), st.just("")),
+        st.tuples(st.just("done"), st.just(0), st.just("")),
+        st.tuples(st.just("crash"), st.just(0), st.just("")),
+    ),
+    max_size=25,
+)
+
+
+@given(_SMALL_STEPS)
+@settings(max_examples=300, deadline=None)
+def test_whatever_was_kept_is_read_by_a_closing_however_small_sessions_are(steps: list[tuple[str, int, str]]) -> None:
+    desk = Desk(replace(POLICY, max_spans=3))
+    read: set[int] = set()
+    for number, (step, value, name) in enumerate([*steps, *[("wait", 40, ""), ("done", 0, "")] * 3], start=1):
+        match step:
+            case "say":
+                desk.send("traces", trace_request([_span_of(name, value, number)]))
+            case "by resource":
+                _by_resource(desk, number, value, name)
+            case "wait":
+                for claim in desk.wait(value):
+                    read |= {
+                        key.row for head in claim.heads for key, _ in desk.rows.chain(head) if key.row < claim.upto
+                    }
+            case "crash":
+                desk.crash()
+            case _:
+                for claim in desk.claims:
+                    desk.done(claim)
+                desk.claims.clear()
+    assert {key.row for key, _ in desk.rows.telemetry() if key.items} <= read
+    assert len(desk.book.index) == 0
 
 
 def test_a_session_judged_as_often_as_can_be_counted_is_discarded_and_begins_anew() -> None:
