@@ -28,6 +28,7 @@ from collector.metric_labels import (
     exemplar_of,
 )
 from collector.rate_metrics import RateMetrics
+from collector.skill_metrics import SkillMetrics
 from collector.verdict_facts import Example, VerdictFacts, example_of, facts_of
 from judge.prices import usage_of
 from judge.question import Answer
@@ -67,6 +68,7 @@ class Metrics:
         self._labels = BoundedLabels(self._overflowed)
         self._verdict_series = BoundedSeries(self._overflowed)
         self._rate_series = BoundedSeries(self._overflowed)
+        self._skill_series = BoundedSeries(self._overflowed)
         self._declare_ingest()
         self._declare_sessions()
         self._declare_evaluation()
@@ -354,6 +356,7 @@ class Metrics:
         self._lag = self._histogram(
             "verdict_lag_seconds", "From the closing of a session to its verdicts being durable", LAG_SECONDS
         )
+        self.skills = SkillMetrics(self._counter, self._labels.bound, self._skill_series.fits)
         self.rates = RateMetrics(self._gauge, self._labels.bound, self._rate_series.fits)
         self.baselines = BaselineMetrics(self._gauge, self._labels.bound, self._rate_series.fits)
 

@@ -20,6 +20,7 @@ from collector.reading import Reader, Reading, Rules
 from collector.sampling import SampledOut
 from collector.sessions.book import Claim
 from collector.sessions.keys import Kind
+from collector.skill_metrics import asked_for
 from collector.store.finishing import Fate, Finishing, Kept, KeptBefore, TooLate, finishing
 from collector.store.store import ClosedSession, Store
 from extractors.registry import UNRECOGNISED
@@ -158,6 +159,7 @@ class Evaluation:
                 scopes=trajectory.scopes if trajectory.harness == UNRECOGNISED else None,
                 lost_spans=session.lost_spans,
                 lost_records=session.lost_records,
+                skills=asked_for(trajectory),
                 verdicts=counted(verdicts),
             ),
         )

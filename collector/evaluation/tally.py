@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from collector.metrics import Metrics, Signal
+from collector.skill_metrics import AskedFor
 from collector.verdict_facts import Example, VerdictFacts, example_of, facts_of
 from judge.verdict import Judged
 
@@ -23,6 +24,7 @@ class Counts:
     lost_records: int = 0
     late_spans: int = 0
     late_records: int = 0
+    skills: tuple[AskedFor, ...] = ()
     verdicts: tuple[tuple[VerdictFacts, Example], ...] = ()
 
 
@@ -39,6 +41,7 @@ class Tally:
     lost: tuple[int, int]
     """spans, records"""
     late: tuple[int, int]
+    skills: Mapping[AskedFor, int]
     verdicts: Sequence[tuple[VerdictFacts, int, Example]]
 
 
@@ -61,6 +64,7 @@ def tally(closings: Iterable[Counts]) -> Tally:
         unrecognised=Counter(one.scopes for one in every if one.scopes is not None),
         lost=(sum(one.lost_spans for one in every), sum(one.lost_records for one in every)),
         late=(sum(one.late_spans for one in every), sum(one.late_records for one in every)),
+        skills=Counter(skill for one in every for skill in one.skills),
         verdicts=[(facts, count, examples[facts]) for facts, count in verdicts.items()],
     )
 
@@ -76,5 +80,7 @@ def count(tallied: Tally, metrics: Metrics) -> None:
     for signal, lost, late in zip(signals, tallied.lost, tallied.late, strict=True):
         metrics.undecodable(signal, lost)
         metrics.late(signal, late)
+    for skill, loads in tallied.skills.items():
+        metrics.skills.asked(skill, loads)
     for facts, verdicts, example in tallied.verdicts:
         metrics.verdicts(facts, verdicts, example)

@@ -10,6 +10,7 @@ from prometheus_client import generate_latest
 
 from collector.evaluation.tally import Counts, count, counted, tally
 from collector.metrics import Metrics
+from collector.skill_metrics import AskedFor
 from judge.verdict import NotApplicable, NotJudged, Score
 from tests.fakes.verdicts import judged
 
@@ -18,6 +19,12 @@ VERDICTS = [
     for number in range(3)
     for evaluator in ("budgets", "skill_selection")
     for outcome in (Score(1.0, "yes", ""), Score(0.0, "no", ""), NotJudged("judge_refused"), NotApplicable("no skill"))
+]
+SKILLS = [
+    AskedFor("shop", skill, outcome, version)
+    for skill in ("refunds", None)
+    for outcome in ("loaded", "refused")
+    for version in ("7", None)
 ]
 CLOSINGS = st.builds(
     Counts,
@@ -28,6 +35,7 @@ CLOSINGS = st.builds(
     lost_records=st.integers(0, 3),
     late_spans=st.integers(0, 3),
     late_records=st.integers(0, 3),
+    skills=st.lists(st.sampled_from(SKILLS), max_size=4).map(tuple),
     verdicts=st.lists(st.sampled_from(VERDICTS), max_size=6).map(counted),
 )
 
