@@ -31,6 +31,11 @@ class BaselineMetrics:
             "Share of scored verdicts that passed over gates.live_hours, minus that of the service's current baseline",
             *labels,
         )
+        self._expected = gauge(
+            "baseline_expected_ratio",
+            "Share that would have passed at the baseline's rates: what baseline_delta is measured from",
+            *labels,
+        )
         self._live = gauge("baseline_live_verdicts", "Scored verdicts of live traffic behind baseline_delta", *labels)
         self._left_out = gauge(
             "baseline_left_out_verdicts",
@@ -44,7 +49,7 @@ class BaselineMetrics:
 
     def show(self, baselines: Mapping[str, Rates], live: Live) -> None:
         """In place of all that was shown before. What only one side has is not compared."""
-        for gauge in (self._delta, self._live, self._left_out, self._kept):
+        for gauge in (self._delta, self._expected, self._live, self._left_out, self._kept):
             gauge.clear()
         sums: dict[_Key, _Sum] = {}
         for (service, version), rates in live.items():
@@ -60,6 +65,7 @@ class BaselineMetrics:
             if found.live:
                 self._live.labels(*key).set(found.live)
                 self._delta.labels(*key).set((found.passed - found.expected) / found.live)
+                self._expected.labels(*key).set(found.expected / found.live)
                 self._kept.labels(key[0], key[2]).set(found.baseline)
 
     def _key(self, service: str, version: str, evaluator: str) -> _Key:

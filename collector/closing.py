@@ -40,7 +40,10 @@ class Closing:
         now_ms, wall_ms = self._clock.steady_ns() // 1_000_000, self._clock.now_ns() // 1_000_000
         while self._journal.failure is None and (most := min(self._judging.room, _MOST_AT_ONCE)):
             due = self._book.due(now_ms, most)
-            if not await self._close(due, now_ms, wall_ms) or len(due) < most:
+            if not await self._close(due, now_ms, wall_ms):
+                return
+            if len(due) < most:
+                self._metrics.closing_caught_up(self._clock.now_ns())
                 return
 
     async def _close(self, due: Sequence[tuple[Ref, str]], now_ms: int, wall_ms: int) -> bool:

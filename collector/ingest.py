@@ -173,6 +173,7 @@ class Ingest:
         while True:
             try:
                 room = await asyncio.to_thread(self._journal.room)
+                self._metrics.journal_room(await asyncio.to_thread(self._journal.room_bytes))
             except OSError as error:
                 room = f"the journal's disk cannot be read: {error}"
             if room != self._no_room:

@@ -15,6 +15,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
 from prometheus_client.metrics import disable_created_metrics
 
 from collector.baseline_metrics import BaselineMetrics
+from collector.gate_metrics import GateMetrics
 from collector.judge_metrics import JudgeMetrics
 from collector.kafka.metrics import KafkaMetrics
 from collector.metric_labels import (
@@ -68,7 +69,11 @@ class Metrics:
         self._labels = BoundedLabels(self._overflowed)
         self._verdict_series = BoundedSeries(self._overflowed)
         self._rate_series = BoundedSeries(self._overflowed)
+<<<<<<< /tmp/rulesx/base/collector/metrics.py
+        self._gate_series = BoundedSeries(self._overflowed)
+=======
         self._skill_series = BoundedSeries(self._overflowed)
+>>>>>>> /tmp/rulesx/theirs
         self._declare_ingest()
         self._declare_sessions()
         self._declare_evaluation()
@@ -110,6 +115,10 @@ class Metrics:
     def journal_bytes(self, size: int) -> None:
         self._journal_bytes.set(size)
 
+    def journal_room(self, size: int) -> None:
+        """Bytes that the journal may grow by before telemetry is refused; below zero when it is."""
+        self._journal_room.set(size)
+
     def journal_oldest(self, seconds: float) -> None:
         """How long ago the oldest row came that anybody needs; 0 when nobody needs any."""
         self._journal_oldest.set(_finite(seconds))
@@ -130,6 +139,10 @@ class Metrics:
 
     def session_closed(self, reason: str, count: int = 1) -> None:
         self._sessions_closed.labels(self._labels.bound("close_reason", reason)).inc(count)
+
+    def closing_caught_up(self, now_ns: int) -> None:
+        """Every session whose time had come is closed."""
+        self._closing_caught_up.set(now_ns / 1e9)
 
     def session_discarded(self, reason: str, count: int = 1) -> None:
         """Sessions that closed and are not judged: see `collector.sessions.book.Discarded`."""
@@ -160,6 +173,7 @@ class Metrics:
     def config_reloaded(self, outcome: ReloadOutcome) -> None:
         """The configuration was to be read again."""
         self._reloads.labels(outcome).inc()
+        self._reload_successful.set(1 if outcome == "success" else 0)
 
     # Verdicts
 
@@ -184,6 +198,7 @@ class Metrics:
                 scores.observe(facts.score, exemplar)
         if facts.not_judged is not None:
             self._not_judged.labels(labels[1], self._labels.bound("reason", facts.not_judged)).inc(count)
+        self._gates.failed(facts, count, example.judged_ns)
 
     def verdict_lag(self, seconds: float) -> None:
         """From the closing of the session to the verdict being durable, by our clock."""
@@ -274,6 +289,11 @@ class Metrics:
             "journal_commit_duration_seconds", "Commits of the journal; each may hold many requests", REQUEST_SECONDS
         )
         self._journal_bytes = self._gauge("journal_bytes", "Size of the journal on disk")
+        self._journal_room = self._gauge(
+            "journal_room_bytes",
+            "What the journal may still grow by before telemetry is refused: to journal.max_bytes, or until the disk "
+            "has journal.min_free_bytes left, whichever comes first; 0 in a role without a journal",
+        )
         self._journal_oldest = self._gauge(
             "journal_oldest_needed_age_seconds",
             "Age of the oldest telemetry that an open, late or unjudged session still needs; no file behind it can go",
@@ -286,6 +306,11 @@ class Metrics:
         self._sessions_open = self._gauge("sessions_open", "Sessions waiting to close")
         self._traces_parked = self._gauge(
             "traces_parked", "Traces with telemetry that names no session: it follows the trace's session, or is one"
+        )
+        self._closing_caught_up = self._gauge(
+            "closing_caught_up_timestamp_seconds",
+            "When every session whose time had come was last closed, Unix time; 0 in a role that closes none, and in "
+            "Kafka workers, which close by what they have read",
         )
         self._sessions_closed = self._counter(
             "sessions_closed_total",
@@ -324,6 +349,11 @@ class Metrics:
         self._reloads = self._counter(
             "config_reloads_total", "Times the configuration was read again (SIGHUP): success, failure", "outcome"
         )
+        self._reload_successful = self._gauge(
+            "config_last_reload_successful",
+            "0 when the configuration was read again and could not be used, so that an earlier one is in force",
+        )
+        self._reload_successful.set(1)
         self._reload_success = self._gauge(
             "config_last_reload_success_timestamp_seconds", "When the configuration in force was read, Unix time"
         )
@@ -345,6 +375,7 @@ class Metrics:
             "agent_version",
         )
         self._scores = self._histogram("score", "Scores, 0 to 1 (1 is best); scored verdicts only", SCORES, *subject)
+        self._gates = GateMetrics(self._counter, self._gauge, self._labels.bound, self._gate_series.fits)
         self._records_unreadable = self._counter(
             "stored_records_unreadable_total",
             "Times that a stored record (verdict, session) was to be read, and was damaged or of another version",
@@ -419,7 +450,9 @@ class Metrics:
             self._reloads.labels(outcome)
         for reason in (*get_args(CloseReason), "unreadable", "late"):
             self._sessions_closed.labels(self._labels.bound("close_reason", reason))
-        for label in ("service", "evaluator", "skill", "label", "agent_version", "scope", "model", "series"):
+        for record in ("verdict", "session"):
+            self._records_unreadable.labels(record)
+        for label in ("service", "evaluator", "skill", "label", "agent_version", "case", "scope", "model", "series"):
             self._overflow.labels(label)
 
     def _counter(self, name: str, meaning: str, *labels: str) -> Counter:

@@ -5,13 +5,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from judge.gate_failures import FailedGate, failed_gate
 from judge.verdict import Judged, NotApplicable, NotJudged, Outcome, Score
 
 
 @dataclass(frozen=True, slots=True)
 class VerdictFacts:
     """`skill` is None for a verdict about something else, `score` for one without; `not_judged` is the reason of one
-    that should have had a score."""
+    that should have had a score; `failed_gate` is the gate that one such verdict fails, and `case` then the case that
+    asked, "" for none."""
 
     service: str | None
     evaluator: str
@@ -21,6 +23,8 @@ class VerdictFacts:
     inclusion_probability: float
     score: float | None = None
     not_judged: str | None = None
+    failed_gate: FailedGate | None = None
+    case: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +33,13 @@ class Example:
 
     trace_id: str | None
     session_id: str
+    judged_ns: int = 0
 
 
 def facts_of(judged: Judged) -> VerdictFacts:
     verdict = judged.verdict
     label, score, not_judged = _found(verdict.outcome)
+    gate = failed_gate(verdict)
     return VerdictFacts(
         judged.service,
         verdict.evaluator,
@@ -43,6 +49,8 @@ def facts_of(judged: Judged) -> VerdictFacts:
         judged.inclusion_probability,
         score,
         not_judged,
+        gate,
+        (verdict.case or "") if gate else "",  # elsewhere it would only keep verdicts from being counted together
     )
 
 
@@ -59,4 +67,4 @@ def _found(outcome: Outcome) -> tuple[str, float | None, str | None]:
 
 def example_of(judged: Judged) -> Example:
     anchor = judged.verdict.subject.anchor
-    return Example(anchor.trace_id if anchor else None, judged.session.session_id)
+    return Example(anchor.trace_id if anchor else None, judged.session.session_id, judged.judged_ns)

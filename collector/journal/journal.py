@@ -177,8 +177,13 @@ class Journal:
         """After a failure: take rows again. The caller has read the journal anew by then."""
         self.failure = None
 
+    def room_bytes(self) -> int:
+        """What the journal may grow by before `room` says there is none; below zero when it does. Raises OSError."""
+        free = shutil.disk_usage(self._directory).free
+        return min(free - self._settings.min_free_bytes, self._settings.max_bytes - self._segments.size())
+
     def room(self) -> str | None:
-        """None when there is room on the disk, else what is missing (for people)."""
+        """None when there is room on the disk, else what is missing (for people). Raises OSError."""
         free = shutil.disk_usage(self._directory).free
         if free < self._settings.min_free_bytes:
             return f"{free >> 20} MiB free where the journal is, {self._settings.min_free_bytes >> 20} MiB wanted"

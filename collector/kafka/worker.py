@@ -206,6 +206,9 @@ class Worker:
     def _room(self) -> str | None:
         journals = [share.journal for share in self.shares.values()]
         size = sum(journal.size() for journal in journals)
+        left = min((journal.room_bytes() for journal in journals), default=None)
+        if left is not None:
+            self._means.metrics.journal_room(min(left, self._bounds.journal_bytes - size))
         if size > self._bounds.journal_bytes:
             most = self._bounds.journal_bytes >> 20
             return f"the journals have grown to {size >> 20} MiB, {most} MiB allowed (journal.max_bytes)"

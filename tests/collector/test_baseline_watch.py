@@ -59,6 +59,7 @@ async def test_the_difference_of_pass_rates_is_shown_for_each_version_with_its_c
     await desk.close("c", YES, "8")
     await desk.watch.look()
     assert desk.value() == 0.5 - 0.75
+    assert desk.value("baseline_expected_ratio") == 0.75
     assert desk.value(version="8") == 1 - 0.75
     assert desk.value("baseline_live_verdicts") == 2
     assert desk.value("baseline_verdicts", None) == 4

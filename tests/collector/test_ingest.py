@@ -184,6 +184,7 @@ async def test_without_room_telemetry_is_refused_and_the_reason_shown(
                 await asyncio.sleep(0.01)
         assert _refusal(half.ingest) == "disk_full"
         assert "MiB" in (half.ingest.problem() or "")
+        assert half.value("journal_room_bytes") < 0
         watching.cancel()
 
 

@@ -277,6 +277,25 @@ async def test_sessions_beyond_the_most_that_may_wait_stay_open_until_there_is_r
         assert at.judging.oldest_s() == 0
 
 
+async def test_closing_has_caught_up_only_when_all_that_is_due_is_closed(tmp_path: Path) -> None:
+    async with desk(tmp_path, max_waiting=3, workers=0) as at:
+        await at.closing.tick()
+        began = at.half.value("closing_caught_up_timestamp_seconds")
+        assert began == at.clock.now_ns() / 1e9
+        for number in range(1, 5):
+            await at.send(f"chat-{number}", number)
+        at.clock.advance(11)
+        await at.closing.tick()
+        assert at.half.book.open_sessions() == 1
+        assert at.half.value("closing_caught_up_timestamp_seconds") == began
+        worker = asyncio.create_task(at.judging.run())
+        await at.finish()
+        await at.closing.tick()
+        await at.finish()
+        worker.cancel()
+        assert at.half.value("closing_caught_up_timestamp_seconds") == began + 11
+
+
 async def test_sessions_whose_process_ended_are_tried_alone_and_all_judged(tmp_path: Path) -> None:
     async with desk(tmp_path, workers=0) as at:
         for number in range(1, 4):

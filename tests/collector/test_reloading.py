@@ -86,8 +86,10 @@ async def test_what_the_evaluators_cannot_take_up_takes_effect_nowhere(tmp_path:
     assert at.in_force == []
     assert at.count("failure") == 1
     assert logs[-1]["problem"] == "no memory for another process"
+    assert at.metrics.registry.get_sample_value("spanjudge_config_last_reload_successful") == 0
     at.bench.cannot = None
     assert await at.reloading.reload()
+    assert at.metrics.registry.get_sample_value("spanjudge_config_last_reload_successful") == 1
     assert [now.config.sampling.rate for now in at.in_force] == [0.25]
 
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from collector.verdict_facts import Example, example_of, facts_of
-from judge.verdict import NotApplicable, NotJudged, Outcome, Score
-from tests.fakes.verdicts import TRACE_ID, judged
+from judge.verdict import Judged, NotApplicable, NotJudged, Outcome, Score
+from tests.fakes.verdicts import NOW_NS, TRACE_ID, judged
 
 
 @pytest.mark.parametrize(
@@ -40,5 +40,15 @@ def test_only_a_skill_is_named() -> None:
 
 
 def test_an_example_without_an_anchor_names_the_session_alone() -> None:
-    assert example_of(judged()) == Example(TRACE_ID, "s-1")
-    assert example_of(judged(anchor=None)) == Example(None, "s-1")
+    assert example_of(judged()) == Example(TRACE_ID, "s-1", NOW_NS)
+    assert example_of(judged(anchor=None)) == Example(None, "s-1", NOW_NS)
+
+
+def test_the_case_is_told_of_what_fails_a_gate_and_of_nothing_else() -> None:
+    def about(outcome: Outcome) -> Judged:
+        made = judged(evaluator="forbidden_events", outcome=outcome)
+        return replace(made, verdict=replace(made.verdict, case="desk/never-delete"))
+
+    violated, clean = facts_of(about(Score(0.0, "violated", ""))), facts_of(about(Score(1.0, "clean", "")))
+    assert (violated.failed_gate, violated.case) == ("forbidden_events", "desk/never-delete")
+    assert (clean.failed_gate, clean.case) == (None, "")

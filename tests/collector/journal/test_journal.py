@@ -288,11 +288,14 @@ def test_acknowledged_rows_are_the_rows_on_disk(
 async def test_too_little_room_and_too_large_a_journal_are_said(tmp_path: Path) -> None:
     async with _journal(tmp_path, JournalSettings(min_free_bytes=2**62)) as journal:
         assert "free where the journal is" in (journal.room() or "")
+        assert journal.room_bytes() < 0
     async with _journal(tmp_path, JournalSettings(min_free_bytes=0, max_bytes=1)) as journal:
         await journal.append([row(1, content=bytes(1_200_000))], 1_200_000)
         assert "has grown to" in (journal.room() or "")
+        assert journal.room_bytes() == 1 - journal.size()
     async with _journal(tmp_path) as journal:
         assert journal.room() is None
+        assert journal.room_bytes() > 0
 
 
 def test_a_file_size_limit_fails_the_commit_and_keeps_what_was_acknowledged(tmp_path: Path) -> None:

@@ -1,0 +1,56 @@
+"""Failures that people are woken for, one by one. A part of `collector.metrics.Metrics`.
+
+A counter does not do here: its series appears with the first failure, and `increase()` does not see a first value. The
+time of the last failure is seen at the first scrape, and neither a restart nor a gap between scrapes looks like one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from collector.judge_metrics import Declare, DeclareGauge
+from collector.metric_labels import OTHER
+from collector.verdict_facts import VerdictFacts
+
+_LABELS = ("gate", "service", "evaluator", "case", "agent_version")
+
+
+class GateMetrics:
+    """`bound` keeps the values of a label (its name, the value) from growing without end, `fits` their combinations."""
+
+    def __init__(
+        self,
+        counter: Declare,
+        gauge: DeclareGauge,
+        bound: Callable[[str, str | None], str],
+        fits: Callable[[tuple[str, ...]], bool],
+    ) -> None:
+        self._bound = bound
+        self._fits = fits
+        self._failures = counter(
+            "gate_failures_total",
+            "Verdicts that fail a gate which tolerates none: forbidden_events (something forbidden happened), "
+            "high_risk (a case of high risk is not right)",
+            *_LABELS,
+        )
+        self._last = gauge(
+            "gate_last_failure_timestamp_seconds",
+            "When the last of them was judged, Unix time; there from the first failure since the start",
+            *_LABELS,
+        )
+
+    def failed(self, facts: VerdictFacts, count: int, judged_ns: int) -> None:
+        """So many verdicts of these facts; the last of them was judged then. Nothing where they fail no gate."""
+        if facts.failed_gate is None:
+            return
+        bound = self._bound
+        labels = (
+            facts.failed_gate,
+            bound("service", facts.service),
+            bound("evaluator", facts.evaluator),
+            bound("case", facts.case),
+            bound("agent_version", facts.agent_version),
+        )
+        labels = labels if self._fits(labels) else (labels[0], OTHER, labels[2], OTHER, OTHER)
+        self._failures.labels(*labels).inc(count)
+        self._last.labels(*labels).set(judged_ns / 1e9)

@@ -1,0 +1,56 @@
+"""Failures that people are woken for: seen at the first, with the time of the last."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from prometheus_client import generate_latest
+
+from collector.metric_labels import MAX_VALUES, OTHER
+from collector.metrics import Metrics
+from collector.verdict_facts import Example, facts_of
+from judge.verdict import Judged, Score
+from tests.fakes.verdicts import NOW_NS, judged
+
+LABELS = {
+    "gate": "forbidden_events",
+    "service": "shop",
+    "evaluator": "forbidden_events",
+    "case": "desk/never-delete",
+    "agent_version": "7",
+}
+
+
+def forbidden(label: str = "violated", case: str = "desk/never-delete", judged_ns: int = NOW_NS) -> Judged:
+    score = Score(0.0 if label == "violated" else 1.0, label, "")
+    made = judged(evaluator="forbidden_events", outcome=score, skill=None, judged_ns=judged_ns)
+    return replace(made, verdict=replace(made.verdict, case=case))
+
+
+def test_a_failure_is_counted_with_the_time_of_the_last() -> None:
+    metrics = Metrics()
+    metrics.verdict(forbidden())
+    metrics.verdict(forbidden(judged_ns=NOW_NS + 5_000_000_000))
+    assert metrics.registry.get_sample_value("spanjudge_gate_failures_total", LABELS) == 2
+    last = metrics.registry.get_sample_value("spanjudge_gate_last_failure_timestamp_seconds", LABELS)
+    assert last == NOW_NS / 1e9 + 5
+
+
+def test_failures_that_were_counted_together_are_all_there() -> None:
+    metrics = Metrics()
+    metrics.verdicts(facts_of(forbidden()), 3, Example(None, "s-1", NOW_NS))
+    assert metrics.registry.get_sample_value("spanjudge_gate_failures_total", LABELS) == 3
+
+
+def test_without_a_failure_there_is_no_series() -> None:
+    metrics = Metrics()
+    metrics.verdict(forbidden("clean"))
+    assert "spanjudge_gate_last_failure_timestamp_seconds{" not in generate_latest(metrics.registry).decode()
+
+
+def test_cases_without_end_are_folded_and_still_seen() -> None:
+    metrics = Metrics()
+    for number in range(MAX_VALUES + 1):
+        metrics.verdict(forbidden(case=f"desk/{number}"))
+    labels = {**LABELS, "case": OTHER}
+    assert metrics.registry.get_sample_value("spanjudge_gate_last_failure_timestamp_seconds", labels) == NOW_NS / 1e9
