@@ -10,10 +10,14 @@ from typing import TypeAlias
 import structlog
 from prometheus_client.exposition import choose_encoder
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from collector.access.access import Access
+from collector.access.middleware import AccessMiddleware
+from collector.access.sign_in import sign_in_routes
 from collector.metrics import Metrics
 
 Check: TypeAlias = Callable[[], Awaitable[str | None]]
@@ -43,11 +47,12 @@ def admin_app(
     notices: Mapping[str, Check] | None = None,
     routes: Sequence[BaseRoute] = (),
     check_s: float = CHECK_SECONDS,
+    access: Access | None = None,
 ) -> Starlette:
     """The ASGI application. `checks` by name decide readiness; `notices` are shown beside them and decide nothing
     (telemetry can be taken while the judge is away); `refresh` runs before each scrape, to set gauges;
-    `routes` are served beside ours; `pages` (path → what it is) are listed at /. What `checks` and `refresh` raise is
-    reported, not passed on."""
+    `routes` are served beside ours; `pages` (path → what it is) are listed at /; `access` stands before all of them.
+    What `checks` and `refresh` raise is reported, not passed on."""
     listed = {**_PAGES, **(pages or {})}
 
     async def scrape(request: Request) -> Response:
@@ -82,7 +87,9 @@ def admin_app(
             Route("/livez", live),
             Route("/readyz", ready),
             *routes,
-        ]
+            *([] if access is None else sign_in_routes(access)),
+        ],
+        middleware=[] if access is None else [Middleware(AccessMiddleware, access=access)],
     )
 
 

@@ -15,8 +15,8 @@ from typing import Any
 import structlog
 from starlette.applications import Starlette
 
+from collector.access.access import Access
 from collector.admin import Check, admin_app
-from collector.api.requests import is_loopback
 from collector.api.routes import Api
 from collector.building import NO_JUDGE, Common, build_common
 from collector.clock import Clock, SystemClock
@@ -130,10 +130,18 @@ class App:
             notices: dict[str, Check] = {"evaluation": self._check_evaluation, "judge": self._check_judge}
             listen = self._config.admin.listen
             redaction = redaction_of(self._config.judge)
-            api = Api(self._store, self._clock, self._scales, loopback=is_loopback(listen), redaction=redaction)
+            api = Api(self._store, self._clock, self._scales, redaction=redaction)
+            access = Access(self._config.access, listen, self._clock, self._metrics.access)
+            notices["access"] = access.problem
             pages = {"/api/v1/sessions": "sessions as JSON; docs/api.md describes the rest of the API"}
             admin = admin_app(
-                self._metrics, checks, refresh=self._refresh, notices=notices, routes=api.routes(), pages=pages
+                self._metrics,
+                checks,
+                refresh=self._refresh,
+                notices=notices,
+                routes=api.routes(),
+                pages=pages,
+                access=access,
             )
             try:
                 admin_address = await self._serve(admin, listen, "admin.listen")

@@ -12,6 +12,7 @@ from typing import Literal
 
 from pydantic import Field, SecretStr, ValidationInfo, field_validator, model_validator
 
+from collector.access.settings import AccessSettings
 from collector.config_section import Seconds, Section
 from collector.judge_config import JudgeSettings
 from collector.kafka.settings import KafkaSettings
@@ -260,6 +261,7 @@ class Config(Section):
     store: StoreSettings = StoreSettings()
     receivers: Receivers = Receivers()
     admin: Listener = Listener(listen="127.0.0.1:9464")
+    access: AccessSettings = AccessSettings()
     sessions: Sessions = Sessions()
     sampling: SamplingSettings = SamplingSettings()
     journal: Journal = Journal()
@@ -322,6 +324,13 @@ def made_absolute(config: Config, file: Path) -> Config:
     base = file.resolve().parent
     suites, rubrics = (tuple(str(base / pattern) for pattern in each) for each in (config.suites, config.rubrics))
     kafka = config.kafka and config.kafka.model_copy(update={"tls": config.kafka.tls.relative_to(base)})
+    access = config.access.relative_to(base)
     return config.model_copy(
-        update={"data_dir": base / config.data_dir, "suites": suites, "rubrics": rubrics, "kafka": kafka}
+        update={
+            "data_dir": base / config.data_dir,
+            "suites": suites,
+            "rubrics": rubrics,
+            "kafka": kafka,
+            "access": access,
+        }
     )

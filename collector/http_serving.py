@@ -75,6 +75,7 @@ class HttpServer:
                 http=_patient(patience_s),
                 log_config=None,
                 access_log=False,
+                proxy_headers=False,  # or whoever is on this machine could come from any address
                 lifespan="off",
                 ws="none",
                 timeout_keep_alive=_IDLE_CONNECTION_S,

@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias, get_args
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
 from prometheus_client.metrics import disable_created_metrics
 
+from collector.access.metrics import AccessMetrics
 from collector.baseline_metrics import BaselineMetrics
 from collector.gate_metrics import GateMetrics
 from collector.judge_metrics import JudgeMetrics
@@ -80,6 +81,7 @@ class Metrics:
         self._declare_verdicts()
         self._declare_judge()
         self._declare_export()
+        self.access = AccessMetrics(self._counter)
         self.kafka = KafkaMetrics(self._counter, self._gauge, self._labels.bound)
         self._declare_process(version)
         self._create_known_series()

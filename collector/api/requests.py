@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Mapping
 from typing import Any, Literal, TypeVar
-from urllib.parse import urlsplit
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 from starlette.requests import Request
 
+from collector.access.rejected import Rejected
+
 MAX_BODY = 64 * 1024
 MAX_LIMIT = 500
-_LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 _Asked = TypeVar("_Asked", bound="_Input")
-
-
-class Rejected(Exception):
-    """Answer with this status. `problems` are (field, what is wrong); the field is "" for the request as a whole."""
-
-    def __init__(self, status: int, error: str, *problems: tuple[str, str]) -> None:
-        super().__init__(error)
-        self.status = status
-        self.error = error
-        self.problems = problems
 
 
 class _Input(BaseModel):
@@ -99,30 +88,6 @@ async def body(request: Request, kind: type[_Asked]) -> _Asked:
         return kind.model_validate_json(bytes(raw))
     except ValidationError as error:
         raise _rejected(error) from error
-
-
-def is_loopback(listen: str) -> bool:
-    """Whether an address:port to listen on is of this machine only."""
-    host = listen.rpartition(":")[0].strip("[]")
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def require_own_origin(request: Request, *, loopback: bool) -> None:
-    """Raises `Rejected` for what a page of another site sent. On loopback the name that was asked for must be one of
-    this machine: a stranger's name may resolve to it."""
-    host = request.headers.get("host", "").lower()
-    if loopback and _without_port(host) not in _LOOPBACK_NAMES:
-        raise Rejected(403, "forbidden", ("", "ask for 127.0.0.1 or localhost: this listener is for this machine only"))
-    origin = request.headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc.lower() != host:
-        raise Rejected(403, "forbidden", ("", "requests from pages of other sites are not taken"))
-
-
-def _without_port(host: str) -> str:
-    return host[: host.index("]") + 1] if host.startswith("[") and "]" in host else host.partition(":")[0]
 
 
 def _checked(kind: type[_Asked], given: Mapping[str, Any]) -> _Asked:

@@ -14,15 +14,14 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from collector.access.rejected import Rejected, refusal
 from collector.api.requests import (
     LabelGiven,
-    Rejected,
     SessionAsked,
     SessionsAsked,
     VerdictsAsked,
     body,
     query,
-    require_own_origin,
 )
 from collector.clock import Clock
 from collector.errors import StoreUnavailable
@@ -43,8 +42,7 @@ MOST_TASK = 2_000
 
 
 class Api:
-    """`scales` by evaluator are those whose labels are all known; `loopback` whether the listener is for this machine
-    only; `redaction` masks what is shown of sessions."""
+    """`scales` by evaluator are those whose labels are all known; `redaction` masks what is shown of sessions."""
 
     def __init__(
         self,
@@ -52,13 +50,11 @@ class Api:
         clock: Clock,
         scales: Mapping[str, Scale],
         *,
-        loopback: bool,
         redaction: Redaction = NOTHING,
     ) -> None:
         self._store = store
         self._clock = clock
         self._scales = scales
-        self._loopback = loopback
         self._redaction = redaction
 
     def routes(self) -> list[BaseRoute]:
@@ -72,14 +68,12 @@ class Api:
     def _guarded(self, handler: Handler) -> Handler:
         async def guarded(request: Request) -> Response:
             try:
-                require_own_origin(request, loopback=self._loopback)
                 return await handler(request)
             except Rejected as rejected:
-                return _refusal(rejected.status, rejected.error, rejected.problems)
+                return refusal(rejected)
             except StoreUnavailable as error:
-                answer = _refusal(503, "store unavailable", [("", str(error))])
-                answer.headers["retry-after"] = str(error.retry_after_s)
-                return answer
+                again = {"Retry-After": str(error.retry_after_s)}
+                return refusal(Rejected(503, "store unavailable", ("", str(error)), headers=again))
 
         return guarded
 
@@ -151,11 +145,6 @@ class Api:
             labels.setdefault(label.verdict_id, []).append(_label(label))
         masked = [masked_judged(one, self._redaction) for one in verdicts]
         return [{**json.loads(JUDGED.dump(one)), "labels": labels.get(one.id, [])} for one in masked]
-
-
-def _refusal(status: int, error: str, problems: Sequence[tuple[str, str]]) -> Response:
-    listed = [{"field": field, "message": message} for field, message in problems]
-    return JSONResponse({"error": error, "problems": listed}, status_code=status)
 
 
 def _summary(one: SessionSummary, redaction: Redaction) -> dict[str, Any]:

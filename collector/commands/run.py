@@ -15,6 +15,7 @@ import typer
 if TYPE_CHECKING:
     from collector.app import Addresses
 
+from collector.access.visitors import check_files
 from collector.commands.files import DEFAULTS, ConfigFile, config_of, problems
 from collector.config import Config
 from collector.in_force import InForce, in_force, read_in_force
@@ -60,7 +61,7 @@ def run(config_file: ConfigFile = None) -> None:
     read = None if config_file is None else partial(read_in_force, config_file.resolve(), dict(os.environ))
     try:
         asyncio.run(serve(now, started, read))
-    except (OSError, AlreadyRunning, StoreUnavailable, KafkaProblem) as error:
+    except (OSError, DocumentError, AlreadyRunning, StoreUnavailable, KafkaProblem) as error:
         typer.echo(f"spanjudge: {error}", err=True)
         raise typer.Exit(1) from error
 
@@ -86,9 +87,11 @@ def check_config(
 def _in_force(file: Path | None) -> InForce:
     """Exits with 1 and every problem."""
     try:
-        return in_force(config_of(None), DEFAULTS) if file is None else read_in_force(file, os.environ)
+        now = in_force(config_of(None), DEFAULTS) if file is None else read_in_force(file, os.environ)
+        check_files(now.config.access)
     except DocumentError as error:
         raise problems(error) from error
+    return now
 
 
 def config_schema() -> None:

@@ -6,6 +6,7 @@ from importlib.metadata import version
 
 import structlog
 
+from collector.access.access import Access
 from collector.admin import Check, admin_app
 from collector.app import Addresses
 from collector.clock import Clock, SystemClock
@@ -64,9 +65,12 @@ class ReceiverApp:
         if not self._config.admin.enabled:
             return None
         checks: dict[str, Check] = {"ingest": self._check_ingest}
-        self._admin = HttpServer(
-            admin_app(self._metrics, checks, refresh=self._refresh), self._config.admin.listen, "admin.listen"
+        listen = self._config.admin.listen
+        access = Access(self._config.access, listen, self._clock, self._metrics.access)
+        app = admin_app(
+            self._metrics, checks, refresh=self._refresh, notices={"access": access.problem}, access=access
         )
+        self._admin = HttpServer(app, listen, "admin.listen")
         address, task = await self._admin.start()
         task.add_done_callback(self._tasks.ended)
         self._listening.tasks.append(task)
