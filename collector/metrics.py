@@ -14,7 +14,6 @@ from typing import Literal, TypeAlias, get_args
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
 from prometheus_client.metrics import disable_created_metrics
 
-from collector.access.metrics import AccessMetrics
 from collector.baseline_metrics import BaselineMetrics
 from collector.gate_metrics import GateMetrics
 from collector.judge_metrics import JudgeMetrics
@@ -70,18 +69,14 @@ class Metrics:
         self._labels = BoundedLabels(self._overflowed)
         self._verdict_series = BoundedSeries(self._overflowed)
         self._rate_series = BoundedSeries(self._overflowed)
-<<<<<<< /tmp/rulesx/base/collector/metrics.py
         self._gate_series = BoundedSeries(self._overflowed)
-=======
         self._skill_series = BoundedSeries(self._overflowed)
->>>>>>> /tmp/rulesx/theirs
         self._declare_ingest()
         self._declare_sessions()
         self._declare_evaluation()
         self._declare_verdicts()
         self._declare_judge()
         self._declare_export()
-        self.access = AccessMetrics(self._counter)
         self.kafka = KafkaMetrics(self._counter, self._gauge, self._labels.bound)
         self._declare_process(version)
         self._create_known_series()
