@@ -33,6 +33,7 @@ from collector.rules import scales_of
 from collector.source import OwnSource, Source
 from collector.stopping import Stopping, leave
 from collector.store.opening import open_store
+from collector.tls.guard import open_guard
 
 log = structlog.get_logger(__name__)
 
@@ -74,6 +75,7 @@ class App:
         """
         directory = self._config.data_dir
         self._lock = await _lock(directory)
+        self._guard = await asyncio.to_thread(open_guard, self._config, self._clock, self._metrics)
         concluding = composites_for(self._config.composite.rules(), self._metrics.verdict)
         self._store = await asyncio.to_thread(
             open_store,
@@ -105,6 +107,7 @@ class App:
             self._exporting_task = self._run("exporting verdicts", common.exporting.run(self._stop_exporting))
         addresses = await self._listen()
         self._run("deleting old sessions", self._forget_old())
+        self._run("looking at certificates", self._guard.run())
         # What lives long is in place; full passes of the garbage collector need not look at it again. Nor need it come
         # by for every few spans: what a request makes is in no circles, and goes when the request does.
         gc.collect()
@@ -123,11 +126,15 @@ class App:
         return make(config, config.kafka, self._store, self._clock, self._metrics)
 
     async def _listen(self) -> Addresses:
-        grpc_address, http_address = await self._source.listen(self._run, self._ended)
+        grpc_address, http_address = await self._source.listen(self._run, self._ended, self._guard)
         admin_address = None
         if self._config.admin.enabled:
             checks: dict[str, Check] = {"ingest": self._check_ingest, "store": self._check_store}
-            notices: dict[str, Check] = {"evaluation": self._check_evaluation, "judge": self._check_judge}
+            notices: dict[str, Check] = {
+                "evaluation": self._check_evaluation,
+                "judge": self._check_judge,
+                "credentials": self._check_credentials,
+            }
             listen = self._config.admin.listen
             redaction = redaction_of(self._config.judge)
             api = Api(self._store, self._clock, self._scales, redaction=redaction)
@@ -153,7 +160,8 @@ class App:
         return Addresses(grpc_address, http_address, admin_address)
 
     async def _serve(self, app: Starlette, listen: str, key: str) -> str:
-        server = HttpServer(app, listen, key)
+        tls = self._guard.admin.context() if self._guard.admin else None
+        server = HttpServer(app, listen, key, tls=tls)
         address, task = await server.start()
         task.add_done_callback(self._ended)
         self._servers.append((server, task))
@@ -163,6 +171,7 @@ class App:
         """Soon, read the configuration again."""
         self._reloading.ask()
 
+        self._guard.look_now()
     def _take_effect(self, now: InForce) -> None:
         """What the evaluators judge by already."""
         config = now.config
@@ -259,6 +268,9 @@ class App:
         return self._common.asking.problem()
 
     async def _refresh(self) -> None:
+    async def _check_credentials(self) -> str | None:
+        return self._guard.problem()
+
         """Gauges, as they are at the moment of a scrape."""
         common, metrics = self._common, self._metrics
         self._source.refresh()

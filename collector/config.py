@@ -13,11 +13,13 @@ from typing import Literal
 from pydantic import Field, SecretStr, ValidationInfo, field_validator, model_validator
 
 from collector.access.settings import AccessSettings
-from collector.config_section import Seconds, Section
+from collector.config_section import Seconds, Section, paths_from
 from collector.judge_config import JudgeSettings
 from collector.kafka.settings import KafkaSettings
 from collector.sampling_config import SamplingSettings
 from collector.scoring_config import CompositeSettings, GateSettings
+from collector.secret_text import header_fault
+from collector.tls_config import ExportTls, ListenerTls, ReceiverAuth
 from judge.documents import DocumentError, Problem, parse_document
 from judge.options import MAX_QUESTIONS
 from judge.suites import Match
@@ -38,6 +40,7 @@ SCOPE_NAMES: dict[str, tuple[str, ...]] = {"codex": ("conversation.id", "thread_
 class Listener(Section):
     listen: str = Field(description="address:port; port 0 takes a free one")
     enabled: bool = True
+    tls: ListenerTls | None = None
 
     @field_validator("listen")
     @classmethod
@@ -66,6 +69,14 @@ class Receivers(Section):
     tenant_attribute: str | None = Field(
         None, min_length=1, description="resource attribute that names the tenant where no header does"
     )
+    auth: ReceiverAuth | None = None
+
+    @field_validator("grpc")
+    @classmethod
+    def _speaks_what_its_library_can(cls, grpc: Listener) -> Listener:
+        if grpc.tls is not None and grpc.tls.min_version == "1.3":
+            raise ValueError("tls.min_version: gRPC takes TLS 1.2 too, and cannot be told not to: leave this out")
+        return grpc
 
     @model_validator(mode="after")
     def _one_request_fits(self) -> Receivers:
@@ -218,17 +229,50 @@ class EvaluatorSettings(Section):
 class OtlpExport(Section):
     """Where verdict spans and `gen_ai.evaluation.result` events go: your Collector's verdict pipeline."""
 
-    endpoint: str = Field(description="http://host:4317 for grpc, http://host:4318 for http/protobuf")
+    endpoint: str = Field(description="http://host:4317 for grpc, http://host:4318 for http/protobuf; https:// for TLS")
     protocol: Literal["grpc", "http/protobuf"] = "grpc"
     headers: dict[str, SecretStr] = Field(default_factory=dict)
     timeout_seconds: Seconds = 10
     retry_max_seconds: Seconds = 60
     spans: bool = True
     events: bool = True
+    bearer_token_file: Path | None = Field(
+        None, description="file with a token, sent as authorization: Bearer TOKEN; read again when it changes"
+    )
+    tls: ExportTls | None = None
 
 
 class Retention(Section):
     """How long closed sessions and their verdicts stay. Labels and baselines are copies and stay."""
+
+    @field_validator("endpoint")
+    @classmethod
+    def _keeps_secrets_elsewhere(cls, endpoint: str) -> str:
+        if "@" in endpoint.partition("://")[2].partition("/")[0]:  # it is shown at the start and in messages
+            raise ValueError("must hold no user or password: put them into headers")
+        return endpoint
+
+    @field_validator("headers")
+    @classmethod
+    def _can_be_sent(cls, headers: dict[str, SecretStr]) -> dict[str, SecretStr]:
+        faults = [fault for name, value in headers.items() if (fault := header_fault(name, value.get_secret_value()))]
+        if faults:
+            raise ValueError("; ".join(faults))
+        return headers
+
+    @field_validator("bearer_token_file")
+    @classmethod
+    def _is_the_only_authorization(cls, file: Path | None, info: ValidationInfo) -> Path | None:
+        if file is not None and any(name.lower() == "authorization" for name in info.data.get("headers", {})):
+            raise ValueError("headers has an authorization already: remove one of them")
+        return file
+
+    @field_validator("tls")
+    @classmethod
+    def _is_used(cls, tls: ExportTls | None, info: ValidationInfo) -> ExportTls | None:
+        if tls is not None and not info.data.get("endpoint", "https://").startswith("https://"):
+            raise ValueError("is not used with an endpoint that does not begin with https://: write that, or remove it")
+        return tls
 
     days: float = Field(30, gt=0, allow_inf_nan=False, description="delete sessions that closed this long ago")
 
@@ -323,14 +367,4 @@ def made_absolute(config: Config, file: Path) -> Config:
     """The configuration that stands in the file, with its paths taken from there."""
     base = file.resolve().parent
     suites, rubrics = (tuple(str(base / pattern) for pattern in each) for each in (config.suites, config.rubrics))
-    kafka = config.kafka and config.kafka.model_copy(update={"tls": config.kafka.tls.relative_to(base)})
-    access = config.access.relative_to(base)
-    return config.model_copy(
-        update={
-            "data_dir": base / config.data_dir,
-            "suites": suites,
-            "rubrics": rubrics,
-            "kafka": kafka,
-            "access": access,
-        }
-    )
+    return paths_from(config, base).model_copy(update={"suites": suites, "rubrics": rubrics})

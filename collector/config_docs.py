@@ -19,6 +19,7 @@ from pydantic_core import PydanticUndefined
 
 from collector.config import Config
 from collector.in_force import LIVE
+from collector.tls_config import ListenerTls
 
 _HEAD = """\
 # Configuration
@@ -89,6 +90,8 @@ def _section(key: str, model: type[BaseModel]) -> Iterator[str]:
     for path, nested, field in inner:
         many = _is_mapping(field.annotation)
         yield from _listener(path, nested, field) or _section(f"{path}.<name>" if many else path, nested)
+        if nested.__name__ == "Listener":
+            yield from _section(f"{path}.tls", ListenerTls)
 
 
 def _listener(key: str, model: type[BaseModel], field: FieldInfo) -> list[str]:
@@ -101,6 +104,7 @@ def _listener(key: str, model: type[BaseModel], field: FieldInfo) -> list[str]:
         + "\n".join(
             f"| `{name}` | {_type(inner)} | {_value(getattr(default, name))} | {inner.description or ''} |"
             for name, inner in model.model_fields.items()
+            if _model_of(inner.annotation) is None
         )
         + "\n"
     ]

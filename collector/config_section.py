@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -12,3 +13,20 @@ Ratio = Annotated[float, Field(ge=0, le=1)]
 
 class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+
+
+_Given = TypeVar("_Given", bound=Section)
+
+
+def paths_from(section: _Given, base: Path) -> _Given:
+    """The section with its paths, and those of the sections in it, taken from a directory. Absolute ones stay."""
+    found: dict[str, Any] = {}
+    for name in type(section).model_fields:
+        value = getattr(section, name)
+        match value:
+            case Path():
+                found[name] = base / value
+            case Section():
+                found[name] = paths_from(value, base)
+    changed = {name: value for name, value in found.items() if value != getattr(section, name)}
+    return section.model_copy(update=changed) if changed else section

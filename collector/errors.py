@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias
+
+Denial: TypeAlias = Literal["missing", "malformed", "unknown", "read_only", "tenant"]
+"""What is wrong with a bearer token, or with what it was used for."""
+
 
 class Refused(Exception):
     """No room just now: keep the data and send it again after `retry_after_s` seconds. `reason` labels a metric."""
@@ -29,3 +34,16 @@ class Malformed(Exception):
 
 class TooLarge(Exception):
     """The request is over the size limit, before or after inflation; sending it again will not help."""
+
+
+class Denied(Exception):
+    """The sender is not known, or may not send this; `reason` labels a metric. Sending again will not help."""
+
+    def __init__(self, reason: Denial, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+
+    @property
+    def known(self) -> bool:
+        """Whether it is known who it is: then it is a matter of what they may do."""
+        return self.reason in {"read_only", "tenant"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+import ssl
 from collections.abc import Generator
 
 import uvicorn
@@ -47,8 +48,9 @@ def _patient(seconds: float) -> type[asyncio.Protocol]:
 
 
 class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config) -> None:
+    def __init__(self, config: uvicorn.Config, tls: ssl.SSLContext | None) -> None:
         super().__init__(config)
+        self._tls = tls
         self.listening = asyncio.Event()
 
     @contextlib.contextmanager
@@ -57,6 +59,7 @@ class _Server(uvicorn.Server):
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        self.config.ssl = self._tls  # which uvicorn would make of files, once and for all
         await super().startup(sockets)
         self.listening.set()
 
@@ -64,8 +67,17 @@ class _Server(uvicorn.Server):
 class HttpServer:
     """One application on one address."""
 
-    def __init__(self, app: Starlette, listen: str, key: str, *, patience_s: float = _PATIENCE_S) -> None:
-        """`listen` is address:port, `key` its place in the configuration, for messages. A client that has sent neither
+    def __init__(
+        self,
+        app: Starlette,
+        listen: str,
+        key: str,
+        *,
+        tls: ssl.SSLContext | None = None,
+        patience_s: float = _PATIENCE_S,
+    ) -> None:
+        """`listen` is address:port, `key` its place in the configuration, for messages; plain text without `tls`. A
+        client that has sent neither
         the rest of a request's head, nor of its body, within one to two times `patience_s` is cut off."""
         self._listen = listen
         self._key = key
@@ -80,7 +92,8 @@ class HttpServer:
                 ws="none",
                 timeout_keep_alive=_IDLE_CONNECTION_S,
                 timeout_graceful_shutdown=_GRACE_S,
-            )
+            ),
+            tls,
         )
 
     async def start(self) -> tuple[str, asyncio.Task[None]]:

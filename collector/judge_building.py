@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import ssl
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -23,7 +24,10 @@ from collector.judge_queue.settling import Settling
 from collector.judge_queue.terms import Terms
 from collector.judge_queue.turns import Turns
 from collector.metrics import Metrics
+from collector.secret_text import token_fault
 from collector.store.store import Store
+from collector.tls.errors import CredentialsUnusable
+from collector.tls.material import load_authorities
 from judge.breaker import CircuitPolicy
 from judge.budget import Budget, Limit
 from judge.concurrency import Concurrency, Pace
@@ -37,6 +41,8 @@ if TYPE_CHECKING:  # a large library: half of the time a start takes, and wanted
     from judge.clients.anthropic import AnthropicJudge
     from judge.clients.connections import Place
 
+_KEY_VARIABLE = "ANTHROPIC_API_KEY"
+
 
 @dataclass(frozen=True, slots=True)
 class AskingParts:
@@ -47,7 +53,7 @@ class AskingParts:
 
 
 def build_judge(settings: JudgeSettings) -> AnthropicJudge | None:
-    """None without a key: then nobody can be asked."""
+    """None without a key: then nobody can be asked. Raises `CredentialsUnusable`."""
     place = _place(settings)
     if place is None:
         return None
@@ -61,7 +67,7 @@ def build_judge(settings: JudgeSettings) -> AnthropicJudge | None:
         settings.max_output_tokens,
         settings.timeout_seconds,
         thinking=settings.thinking,
-        client=connect(place),
+        client=connect(place, _authorities(settings)),
     )
 
 
@@ -170,8 +176,26 @@ def _limits(limits: BudgetLimits, evaluator: str | None) -> Iterator[Limit]:
         yield Limit("day", "tokens", limits.tokens_per_day, evaluator)
 
 
+def _authorities(settings: JudgeSettings) -> ssl.SSLContext | None:
+    """None for the well-known ones. Raises `CredentialsUnusable`."""
+    if settings.ca_file is None:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    load_authorities(context, settings.ca_file, "judge.ca_file")
+    return context
+
+
+def _key_of_environment() -> str:
+    """ "" without one. Raises `CredentialsUnusable`."""
+    key = os.environ.get(_KEY_VARIABLE, "").strip()
+    if key and (fault := token_fault(key)):
+        raise CredentialsUnusable(f"{_KEY_VARIABLE} {fault}")
+    return key
+
+
 def _place(settings: JudgeSettings) -> Place | None:
-    key = settings.api_key.get_secret_value() if settings.api_key else os.environ.get("ANTHROPIC_API_KEY", "")
+    key = settings.api_key.get_secret_value() if settings.api_key else _key_of_environment()
     if settings.provider == "anthropic" and not key:
         return None
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
 from collector.config_section import Ratio, Seconds, Section
+from collector.secret_text import token_fault
 from judge.prices import ModelPrice, price_of
 from judge.redaction import Redaction
 
@@ -100,6 +102,10 @@ class JudgeSettings(Section):
     provider: Literal["anthropic", "bedrock", "vertex"] = "anthropic"
     api_key: SecretStr | None = Field(None, description="default: the environment's ANTHROPIC_API_KEY")
     base_url: str | None = Field(None, description="any endpoint that speaks the Anthropic Messages API")
+    ca_file: Path | None = Field(
+        None,
+        description="authorities of that endpoint, as a PEM file read at the start; well-known ones where left out",
+    )
     bedrock: BedrockSettings | None = None
     vertex: VertexSettings | None = None
     model: str = "claude-opus-4-8"
@@ -125,6 +131,21 @@ class JudgeSettings(Section):
     )
     batches: BatchSettings = BatchSettings()
     redaction: RedactionSettings = RedactionSettings()
+
+    @field_validator("api_key")
+    @classmethod
+    def _can_be_sent(cls, key: SecretStr | None) -> SecretStr | None:
+        """An empty one is none."""
+        if key is not None and key.get_secret_value() and (fault := token_fault(key.get_secret_value())):
+            raise ValueError(fault)
+        return key
+
+    @field_validator("base_url")
+    @classmethod
+    def _keeps_secrets_elsewhere(cls, url: str | None) -> str | None:
+        if url is not None and "@" in url.partition("://")[2].partition("/")[0]:  # it is part of messages
+            raise ValueError("must hold no user or password: put the key into api_key")
+        return url
 
     @model_validator(mode="after")
     def _fits_together(self) -> JudgeSettings:

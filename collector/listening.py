@@ -13,6 +13,7 @@ from collector.metrics import Metrics
 from collector.otlp.grpc_server import GrpcReceiver
 from collector.otlp.http_server import http_app
 from collector.otlp.intake import Intake
+from collector.tls.guard import Guard
 
 _HEALTH_S = 1.0
 
@@ -27,6 +28,7 @@ class Listening:
         metrics: Metrics,
         complaints: Complaints,
         ended: Callable[[asyncio.Task[None]], None],
+        guard: Guard,
     ) -> None:
         """`ended` is told of the HTTP server's task when that is over."""
         self._receivers = receivers
@@ -34,6 +36,7 @@ class Listening:
         self._metrics = metrics
         self._complaints = complaints
         self._ended = ended
+        self._guard = guard
         self._grpc: GrpcReceiver | None = None
         self._http: HttpServer | None = None
         self.tasks: list[asyncio.Task[None]] = []
@@ -61,6 +64,8 @@ class Listening:
             max_request_bytes=receivers.max_request_bytes,
             tenant_header=receivers.tenant_header,
             max_receiving=receivers.max_receiving,
+            tls=self._guard.grpc,
+            senders=self._guard.senders,
         )
         port = await self._grpc.start()
         return f"{receivers.grpc.listen.rpartition(':')[0]}:{port}"
@@ -75,8 +80,10 @@ class Listening:
             self._complaints,
             max_request_bytes=receivers.max_request_bytes,
             tenant_header=receivers.tenant_header,
+            senders=self._guard.senders,
         )
-        self._http = HttpServer(app, receivers.http.listen, "receivers.http.listen")
+        tls = self._guard.http.context() if self._guard.http else None
+        self._http = HttpServer(app, receivers.http.listen, "receivers.http.listen", tls=tls)
         address, task = await self._http.start()
         task.add_done_callback(self._ended)
         self.tasks.append(task)

@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias, get_args
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
 from prometheus_client.metrics import disable_created_metrics
 
+from collector.access.metrics import AccessMetrics
 from collector.baseline_metrics import BaselineMetrics
 from collector.gate_metrics import GateMetrics
 from collector.judge_metrics import JudgeMetrics
@@ -30,6 +31,7 @@ from collector.metric_labels import (
 )
 from collector.rate_metrics import RateMetrics
 from collector.skill_metrics import SkillMetrics
+from collector.tls_metrics import TlsMetrics
 from collector.verdict_facts import Example, VerdictFacts, example_of, facts_of
 from judge.prices import usage_of
 from judge.question import Answer
@@ -38,7 +40,9 @@ from judge.verdict import Judged
 Signal: TypeAlias = Literal["traces", "logs"]
 Transport: TypeAlias = Literal["grpc", "http"]
 DropReason: TypeAlias = Literal["sampled_out", "refused", "malformed", "own", "no_session", "session_full", "oversized"]
-RequestOutcome: TypeAlias = Literal["ok", "partial", "refused", "malformed", "too_large", "abandoned", "error"]
+RequestOutcome: TypeAlias = Literal[
+    "ok", "partial", "refused", "malformed", "too_large", "denied", "abandoned", "error"
+]
 RestartReason: TypeAlias = Literal["died", "timeout", "not_started"]
 ReloadOutcome: TypeAlias = Literal["success", "failure"]
 CloseReason: TypeAlias = Literal["end_marker", "roots_ended", "idle", "max_age", "max_size"]
@@ -77,6 +81,8 @@ class Metrics:
         self._declare_verdicts()
         self._declare_judge()
         self._declare_export()
+        self.access = AccessMetrics(self._counter)
+        self.tls = TlsMetrics(self._counter, self._gauge)
         self.kafka = KafkaMetrics(self._counter, self._gauge, self._labels.bound)
         self._declare_process(version)
         self._create_known_series()

@@ -18,6 +18,7 @@ from collector.metrics import Metrics
 from collector.sampling import ceiling
 from collector.stopping import Stopping
 from collector.store.store import Store
+from collector.tls.guard import Guard
 
 log = structlog.get_logger(__name__)
 
@@ -36,7 +37,7 @@ class Source(Protocol):
     async def begin(self, common: Common, run: Run) -> None:
         """Take up what an earlier process left, and set to work. Raises `StoreUnavailable` or `KafkaProblem`."""
 
-    async def listen(self, run: Run, ended: Ended) -> tuple[str | None, str | None]:
+    async def listen(self, run: Run, ended: Ended, guard: Guard) -> tuple[str | None, str | None]:
         """The addresses of gRPC and HTTP, None for what is off. Raises OSError for one that cannot be had."""
 
     def problem(self) -> str | None:
@@ -99,9 +100,9 @@ class OwnSource:
             took_s = round((self._clock.steady_ns() - began_ns) / 1e9, 2)
             log.info("recovered", sessions=len(parts.book.index), to_judge=len(claims), seconds=took_s)
 
-    async def listen(self, run: Run, ended: Ended) -> tuple[str | None, str | None]:
+    async def listen(self, run: Run, ended: Ended, guard: Guard) -> tuple[str | None, str | None]:
         listening = self._listening = Listening(
-            self._config.receivers, self._parts.ingest, self._metrics, Complaints(self._clock), ended
+            self._config.receivers, self._parts.ingest, self._metrics, Complaints(self._clock), ended, guard
         )
         addresses = await listening.start()
         run("telling health", listening.tell_health())

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import structlog
 import typer
 
 if TYPE_CHECKING:
@@ -17,10 +18,13 @@ if TYPE_CHECKING:
 
 from collector.access.visitors import check_files
 from collector.commands.files import DEFAULTS, ConfigFile, config_of, problems
-from collector.config import Config
+from collector.config import Config, Listener
+from collector.exposure import exposures
 from collector.in_force import InForce, in_force, read_in_force
 from collector.reading import Rules
 from judge.documents import DocumentError
+
+log = structlog.get_logger(__name__)
 
 ADDRESSES_FILE = "addresses.json"
 """In the data directory, written when the server has started: where it listens."""
@@ -53,6 +57,8 @@ def run(config_file: ConfigFile = None) -> None:
     now = _in_force(config_file)
     config = now.config
     set_up_logs(config.log, redaction_of(config.judge))
+    for exposure in exposures(config):
+        log.warning("open_to_the_network", key=exposure.key, problem=exposure.message)
 
     def started(addresses: Addresses) -> None:
         write_addresses(config.data_dir, addresses)
@@ -77,7 +83,10 @@ def check_config(
     Example:
       spanjudge check-config spanjudge.yaml
     """
-    rules = _in_force(config_file).rules
+    now = _in_force(config_file)
+    rules = now.rules
+    for exposure in exposures(now.config):
+        typer.echo(f"{config_file}: warning: {exposure}", err=True)
     cases = sum(len(suite.cases) for suite in rules.suites)
     typer.echo(
         f"{config_file}: good. Evaluators: {len(rules.evaluators)}, suites: {len(rules.suites)}, cases: {cases}."
@@ -122,11 +131,12 @@ def write_addresses(data_dir: Path, addresses: Addresses) -> None:
 
 def _banner(config: Config, rules: Rules, addresses: Addresses) -> str:
     judge = config.judge.model if _has_key(config) else "none (set ANTHROPIC_API_KEY to ask one)"
+    http, admin = _url(addresses.http, config.receivers.http), _url(addresses.admin, config.admin)
     lines = [
         "SpanJudge is running",
-        f"  OTLP/gRPC   {addresses.grpc or 'off'}",
-        f"  OTLP/HTTP   {f'http://{addresses.http}' if addresses.http else 'off'}",
-        f"  metrics     {f'http://{addresses.admin}/metrics' if addresses.admin else 'off'}",
+        f"  OTLP/gRPC   {addresses.grpc or 'off'}{' (TLS)' if addresses.grpc and config.receivers.grpc.tls else ''}",
+        f"  OTLP/HTTP   {http or 'off'}",
+        f"  metrics     {f'{admin}/metrics' if admin else 'off'}",
         *([f"  Kafka       {', '.join(config.kafka.bootstrap_servers)}, role {config.role}"] if config.kafka else []),
     ]
     if config.role == "receiver":
@@ -138,6 +148,10 @@ def _banner(config: Config, rules: Rules, addresses: Addresses) -> str:
         f"  verdicts    {config.export.otlp.endpoint if config.export.otlp else 'kept here, not exported by OTLP'}",
     ]
     return "\n".join(lines)
+
+
+def _url(address: str | None, listener: Listener) -> str | None:
+    return address and f"{'https' if listener.tls else 'http'}://{address}"
 
 
 def _has_key(config: Config) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from typing import Any
 from urllib.parse import urlsplit
 
 import grpc
@@ -11,7 +13,9 @@ from google.rpc.status_pb2 import Status
 
 from collector.config import OtlpExport
 from collector.exporters.otlp_status import Request, Signal, accepted, grpc_outcome
-from collector.exporting import Outcome
+from collector.exporting import Later, Outcome
+from collector.tls.errors import CredentialsUnusable
+from collector.tls.export_credentials import ExportCredentials, Held
 
 _METHODS: dict[Signal, str] = {
     "traces": "/opentelemetry.proto.collector.trace.v1.TraceService/Export",
@@ -38,16 +42,22 @@ class GrpcSender:
         self._target = f"{host}:{parts.port or 4317}"
         self._timeout_s = settings.timeout_seconds
         self._metadata = tuple((key.lower(), value.get_secret_value()) for key, value in settings.headers.items())
+        self._credentials = ExportCredentials(settings)
         self._channel: grpc.aio.Channel | None = None
+        self._connected_with: tuple[bytes, bytes, bytes] | None = None
 
     async def send(self, signal: Signal, request: Request) -> Outcome:
-        # A channel belongs to the event loop that runs when it is made, so it cannot be made earlier.
-        self._channel = self._channel or self._connect()
-        call: grpc.aio.UnaryUnaryMultiCallable[Request, bytes] = self._channel.unary_unary(
+        try:
+            held = await asyncio.to_thread(self._credentials.current)
+        except CredentialsUnusable as error:
+            return Later("credentials_unusable", str(error))
+        channel = await self._connected(held)
+        call: grpc.aio.UnaryUnaryMultiCallable[Request, bytes] = channel.unary_unary(
             _METHODS[signal], request_serializer=_serialize, response_deserializer=None
         )
         try:
-            body = await call(request, timeout=self._timeout_s, metadata=self._metadata)
+            metadata = (*self._metadata, *held.headers().items())
+            body = await call(request, timeout=self._timeout_s, metadata=metadata)
         except grpc.aio.AioRpcError as error:
             return grpc_outcome(error.code(), error.details() or "", _retry_after_s(error))
         return accepted(signal, body)
@@ -57,11 +67,24 @@ class GrpcSender:
             await self._channel.close()
             self._channel = None
 
-    def _connect(self) -> grpc.aio.Channel:
-        if self._secure:
-            credentials = grpc.ssl_channel_credentials()
-            return grpc.aio.secure_channel(self._target, credentials, _OPTIONS, grpc.Compression.Gzip)
-        return grpc.aio.insecure_channel(self._target, _OPTIONS, grpc.Compression.Gzip)
+    async def _connected(self, held: Held) -> grpc.aio.Channel:
+        """A channel belongs to the event loop that runs when it is made, and keeps its certificates."""
+        if self._channel is not None and self._connected_with != held.contents:
+            await self.close()
+        if self._channel is None:
+            self._channel = self._connect(held)
+            self._connected_with = held.contents
+        return self._channel
+
+    def _connect(self, held: Held) -> grpc.aio.Channel:
+        if not self._secure:
+            return grpc.aio.insecure_channel(self._target, _OPTIONS, grpc.Compression.Gzip)
+        authorities, certificate, key = (part or None for part in held.contents)
+        credentials = grpc.ssl_channel_credentials(authorities, key, certificate)
+        options: list[tuple[str, Any]] = list(_OPTIONS)
+        if held.server_name is not None:
+            options.append(("grpc.ssl_target_name_override", held.server_name))
+        return grpc.aio.secure_channel(self._target, credentials, options, grpc.Compression.Gzip)
 
 
 def _serialize(message: Request) -> bytes:

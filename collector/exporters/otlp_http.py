@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 from email.utils import parsedate_to_datetime
 
@@ -12,6 +13,8 @@ from google.rpc.status_pb2 import Status
 from collector.config import OtlpExport
 from collector.exporters.otlp_status import Request, Signal, accepted, http_outcome
 from collector.exporting import Later, Outcome
+from collector.tls.errors import CredentialsUnusable
+from collector.tls.export_credentials import ExportCredentials, Held
 
 _PATHS: dict[Signal, str] = {"traces": "/v1/traces", "logs": "/v1/logs"}
 _MAX_DETAIL = 500
@@ -26,14 +29,26 @@ class HttpSender:
                 f"export.otlp.endpoint ({settings.endpoint}) must be http://host:port or https://host:port"
             )
         self._base = settings.endpoint.rstrip("/")
-        headers = {key: value.get_secret_value() for key, value in settings.headers.items()}
-        fixed = {"content-type": "application/x-protobuf", "content-encoding": "gzip"}
-        self._client = httpx.AsyncClient(headers={**headers, **fixed}, timeout=settings.timeout_seconds)
+        self._timeout_s = settings.timeout_seconds
+        self._headers = {key: value.get_secret_value() for key, value in settings.headers.items()}
+        self._credentials = ExportCredentials(settings)
+        self._client: httpx.AsyncClient | None = None
+        self._connected_with: tuple[bytes, bytes, bytes] | None = None
 
     async def send(self, signal: Signal, request: Request) -> Outcome:
         body = gzip.compress(request.SerializeToString(), compresslevel=1)
         try:
-            response = await self._client.post(self._base + _PATHS[signal], content=body)
+            held = await asyncio.to_thread(self._credentials.current)
+            client = await self._connected(held)
+        except CredentialsUnusable as error:
+            return Later("credentials_unusable", str(error))
+        # Whose name the certificate must have is asked of the same setting that says whom to ask for.
+        extensions = {"sni_hostname": held.server_name} if held.server_name is not None else {}
+        fixed = {"content-type": "application/x-protobuf", "content-encoding": "gzip"}
+        try:
+            response = await client.post(
+                self._base + _PATHS[signal], content=body, headers={**held.headers(), **fixed}, extensions=extensions
+            )
         except httpx.TimeoutException as error:
             return Later("timeout", type(error).__name__)
         except httpx.RequestError as error:
@@ -43,7 +58,19 @@ class HttpSender:
         return http_outcome(response.status_code, _detail(response), _retry_after_s(response))
 
     async def close(self) -> None:
-        await self._client.aclose()
+        if self._client is not None:
+            await self._client.aclose()
+            self._client = None
+
+    async def _connected(self, held: Held) -> httpx.AsyncClient:
+        """Raises `CredentialsUnusable`."""
+        if self._client is not None and self._connected_with != held.contents:
+            await self.close()
+        if self._client is None:
+            verify = await asyncio.to_thread(self._credentials.context)
+            self._client = httpx.AsyncClient(headers=self._headers, timeout=self._timeout_s, verify=verify)
+            self._connected_with = held.contents
+        return self._client
 
 
 def _retry_after_s(response: httpx.Response) -> float | None:

@@ -21,6 +21,7 @@ from collector.metrics import Metrics
 from collector.source import Ended, Run
 from collector.stopping import Stopping
 from collector.store.store import Store
+from collector.tls.guard import Guard
 
 
 class AllSource:
@@ -52,9 +53,9 @@ class AllSource:
         run("replacing the receivers' producer", self._producing.run())
         run("routing", self._router.run())
 
-    async def listen(self, run: Run, ended: Ended) -> tuple[str | None, str | None]:
+    async def listen(self, run: Run, ended: Ended, guard: Guard) -> tuple[str | None, str | None]:
         listening = self._listening = Listening(
-            self._config.receivers, self._ingest, self._metrics, Complaints(self._clock), ended
+            self._config.receivers, self._ingest, self._metrics, Complaints(self._clock), ended, guard
         )
         addresses = await listening.start()
         run("telling health", listening.tell_health())

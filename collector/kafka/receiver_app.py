@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from importlib.metadata import version
 
 import structlog
@@ -22,6 +23,7 @@ from collector.listening import Listening
 from collector.metrics import Metrics
 from collector.stopping import Stopping
 from collector.tasks import Tasks
+from collector.tls.guard import open_guard
 
 log = structlog.get_logger(__name__)
 
@@ -41,6 +43,7 @@ class ReceiverApp:
     async def start(self) -> Addresses:
         """Raises OSError for an address that cannot be had, `KafkaProblem` when Kafka or its topics cannot be used."""
         self._config.data_dir.mkdir(parents=True, exist_ok=True)  # for the file that says where we listen
+        self._guard = await asyncio.to_thread(open_guard, self._config, self._clock, self._metrics)
         clients = KafkaClients(self._kafka)
         layout = await ensure_topics(clients, RECEIVER)
         self._producing = Producing(clients, self._metrics.kafka, layout.most_bytes)
@@ -50,7 +53,9 @@ class ReceiverApp:
         self._tasks.run("watching the topics", watch.run())
         self._tasks.run("replacing producers", self._producing.run())
         complaints = Complaints(self._clock)
-        self._listening = Listening(self._config.receivers, self._ingest, self._metrics, complaints, self._tasks.ended)
+        self._listening = Listening(
+            self._config.receivers, self._ingest, self._metrics, complaints, self._tasks.ended, self._guard
+        )
         try:
             grpc_address, http_address = await self._listening.start()
             admin_address = await self._serve_admin()
@@ -58,6 +63,7 @@ class ReceiverApp:
             await self._listening.stop(0)
             await self._producing.stop()
             raise
+        self._tasks.run("looking at certificates", self._guard.run())
         self._tasks.run("telling health", self._listening.tell_health())
         return Addresses(grpc_address, http_address, admin_address)
 
@@ -67,10 +73,10 @@ class ReceiverApp:
         checks: dict[str, Check] = {"ingest": self._check_ingest}
         listen = self._config.admin.listen
         access = Access(self._config.access, listen, self._clock, self._metrics.access)
-        app = admin_app(
-            self._metrics, checks, refresh=self._refresh, notices={"access": access.problem}, access=access
-        )
-        self._admin = HttpServer(app, listen, "admin.listen")
+        notices: dict[str, Check] = {"credentials": self._check_credentials, "access": access.problem}
+        app = admin_app(self._metrics, checks, refresh=self._refresh, notices=notices, access=access)
+        tls = self._guard.admin.context() if self._guard.admin else None
+        self._admin = HttpServer(app, listen, "admin.listen", tls=tls)
         address, task = await self._admin.start()
         task.add_done_callback(self._tasks.ended)
         self._listening.tasks.append(task)
@@ -79,12 +85,16 @@ class ReceiverApp:
     async def _check_ingest(self) -> str | None:
         return self._ingest.problem()
 
+    async def _check_credentials(self) -> str | None:
+        return self._guard.problem()
+
     async def _refresh(self) -> None:
         self._metrics.kafka.pending(self._ingest.pending_bytes)
         self._metrics.clock_stepped(self._clock.stepped_ns() / 1e9)
 
     def reload(self) -> None:
         """Nothing that a receiver goes by can change while it runs."""
+        self._guard.look_now()
         log.warning("config_not_reloaded", problem="a receiver takes a new configuration when it is started again")
 
     async def stop(self, stopping: Stopping) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from importlib.metadata import version
 
 import structlog
@@ -21,6 +22,7 @@ from collector.kafka.topics import ROUTER, TopicWatch, ensure_topics
 from collector.metrics import Metrics
 from collector.stopping import Stopping
 from collector.tasks import Tasks
+from collector.tls.guard import open_guard
 
 log = structlog.get_logger(__name__)
 
@@ -40,12 +42,14 @@ class RouterApp:
     async def start(self) -> Addresses:
         """Raises OSError for an address that cannot be had, `KafkaProblem` when Kafka or its topics cannot be used."""
         self._config.data_dir.mkdir(parents=True, exist_ok=True)  # for the file that says where we listen
+        self._guard = await asyncio.to_thread(open_guard, self._config, self._clock, self._metrics)
         clients = KafkaClients(self._kafka)
         layout = await ensure_topics(clients, ROUTER)
         watch = TopicWatch(clients, layout.partitions, self._metrics.kafka.topic_problems)
         rules = routing_rules(self._config, self._kafka, marks_of(self._config))
         self._router = KafkaRouter(clients, layout, watch, rules, self._clock, self._metrics.kafka)
         admin_address = await self._serve_admin()
+        self._tasks.run("looking at certificates", self._guard.run())
         self._tasks.run("watching the topics", watch.run())
         self._tasks.run("routing", self._router.run())
         return Addresses(None, None, admin_address)
@@ -56,10 +60,10 @@ class RouterApp:
         checks: dict[str, Check] = {"routing": self._check_routing}
         listen = self._config.admin.listen
         access = Access(self._config.access, listen, self._clock, self._metrics.access)
-        app = admin_app(
-            self._metrics, checks, refresh=self._refresh, notices={"access": access.problem}, access=access
-        )
-        self._admin = HttpServer(app, listen, "admin.listen")
+        notices: dict[str, Check] = {"credentials": self._check_credentials, "access": access.problem}
+        app = admin_app(self._metrics, checks, refresh=self._refresh, notices=notices, access=access)
+        tls = self._guard.admin.context() if self._guard.admin else None
+        self._admin = HttpServer(app, listen, "admin.listen", tls=tls)
         address, task = await self._admin.start()
         task.add_done_callback(self._tasks.ended)
         self._admin_task = task
@@ -68,12 +72,16 @@ class RouterApp:
     async def _check_routing(self) -> str | None:
         return self._router.problem()
 
+    async def _check_credentials(self) -> str | None:
+        return self._guard.problem()
+
     async def _refresh(self) -> None:
         self._router.refresh()
         self._metrics.clock_stepped(self._clock.stepped_ns() / 1e9)
 
     def reload(self) -> None:
         """Every router must go by the same rules, so none changes them while others run."""
+        self._guard.look_now()
         log.warning("config_not_reloaded", problem="a router takes a new configuration when it is started again")
 
     async def stop(self, stopping: Stopping) -> None:

@@ -20,6 +20,7 @@ from collector.metrics import Metrics
 from collector.source import Ended, Run
 from collector.stopping import Stopping
 from collector.store.store import Store
+from collector.tls.guard import Guard
 
 
 class WorkerSource:
@@ -80,7 +81,7 @@ class WorkerSource:
     async def _await_failure(self) -> None:
         await self._failed
 
-    async def listen(self, run: Run, ended: Ended) -> tuple[str | None, str | None]:
+    async def listen(self, run: Run, ended: Ended, guard: Guard) -> tuple[str | None, str | None]:
         return None, None
 
     def problem(self) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
 import grpc
@@ -15,13 +15,17 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_status import rpc_status
 
 from collector.complaints import Complaints
+from collector.errors import Denied
 from collector.ingest import Receipt
 from collector.journal.rows import Signal
 from collector.metrics import Metrics
 from collector.otlp.inflate import inflated, sniffed
 from collector.otlp.intake import Intake
 from collector.otlp.reception import Reception
+from collector.otlp.senders import Senders
 from collector.otlp.status import answer_to, response_to
+from collector.otlp.turning_away import TurningAway
+from collector.tls.served import ServedTls
 
 log = structlog.get_logger(__name__)
 
@@ -31,6 +35,7 @@ _Handler = Callable[[bytes, _Context], Coroutine[Any, Any, bytes]]
 _PACKAGE = "opentelemetry.proto.collector"
 SERVICES = {"traces": f"{_PACKAGE}.trace.v1.TraceService", "logs": f"{_PACKAGE}.logs.v1.LogsService"}
 _METRICS_SERVICE = f"{_PACKAGE}.metrics.v1.MetricsService"
+_SIGNALS: dict[str, Signal] = {f"/{SERVICES[signal]}/Export": signal for signal in ("traces", "logs")}
 
 
 def options(max_request_bytes: int) -> list[tuple[str, int]]:
@@ -61,7 +66,10 @@ class GrpcReceiver:
         max_request_bytes: int,
         tenant_header: str | None,
         max_receiving: int = 16,
+        tls: ServedTls | None = None,
+        senders: Senders | None = None,
     ) -> None:
+        """Without `tls` in plain text, without `senders` from anybody."""
         self._ingest = ingest
         self._metrics = metrics
         self._complaints = complaints
@@ -69,7 +77,12 @@ class GrpcReceiver:
         self._max_request_bytes = max_request_bytes
         self._tenant_header = tenant_header.lower() if tenant_header else None
         self._reception = Reception(frozenset(f"/{service}/Export" for service in SERVICES.values()), max_receiving)
-        self._server = grpc.aio.server(options=options(max_request_bytes), interceptors=[self._reception])
+        self._tls = tls
+        self._senders = senders
+        interceptors: list[grpc.aio.ServerInterceptor] = [self._reception]
+        if senders is not None:
+            interceptors.insert(0, TurningAway(self._denial))
+        self._server = grpc.aio.server(options=options(max_request_bytes), interceptors=interceptors)
         self._health = health.aio.HealthServicer()
         self.port = 0
 
@@ -80,12 +93,17 @@ class GrpcReceiver:
             self._register(SERVICES[signal], self._export(signal))
         self._register(_METRICS_SERVICE, self._discard)
         try:
-            self.port = self._server.add_insecure_port(self._listen)
+            self.port = self._open_port()
         except RuntimeError as error:
             raise OSError(f"receivers.grpc.listen: cannot listen on {self._listen}: {error}") from error
         await self._server.start()
         await self.serving(True)
         return self.port
+
+    def _open_port(self) -> int:
+        if self._tls is None:
+            return self._server.add_insecure_port(self._listen)
+        return self._server.add_secure_port(self._listen, self._tls.grpc_credentials())
 
     async def serving(self, ready: bool) -> None:
         state = health_pb2.HealthCheckResponse.SERVING if ready else health_pb2.HealthCheckResponse.NOT_SERVING
@@ -143,12 +161,35 @@ class GrpcReceiver:
         return await self._ingest.accept(signal, request, self._tenant(context))
 
     def _tenant(self, context: _Context) -> str:
-        if self._tenant_header is None:
+        """Raises `Denied`."""
+        if self._tenant_header is None and self._senders is None:
             return ""
-        for name, value in context.invocation_metadata() or ():
-            if name == self._tenant_header:
-                return value if isinstance(value, str) else value.decode("utf-8", "replace")
-        return ""
+        return self._tenant_by(context.invocation_metadata() or ())
+
+    def _tenant_by(self, metadata: Iterable[tuple[str, str | bytes]]) -> str:
+        found: dict[str, str] = {}
+        for name, value in metadata:
+            if name == self._tenant_header or name == "authorization":
+                found.setdefault(name, value if isinstance(value, str) else value.decode("utf-8", "replace"))
+        named = found.get(self._tenant_header, "") if self._tenant_header is not None else ""
+        if self._senders is None:
+            return named
+        return self._senders.tenant("grpc", found.get("authorization"), named)
+
+    def _denial(self, call: grpc.HandlerCallDetails) -> Status | None:
+        """What a sender is told before its request is received; None when it may send."""
+        signal = _SIGNALS.get(call.method)
+        if signal is None and call.method != f"/{_METRICS_SERVICE}/Export":
+            return None  # health, which says nothing about anybody
+        try:
+            self._tenant_by(call.invocation_metadata or ())
+        except Denied as denied:
+            answer = answer_to(denied)
+            self._complaints.say("request_denied", "grpc", signal=signal, cause=answer.message)
+            if signal is not None:
+                self._metrics.request("grpc", signal, "denied", 0.0)
+            return answer.status
+        return None
 
     @staticmethod
     async def _discard(_request: bytes, _context: _Context) -> bytes:

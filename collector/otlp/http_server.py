@@ -20,13 +20,14 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from collector.complaints import Complaints
-from collector.errors import TooLarge
+from collector.errors import Denied, TooLarge
 from collector.ingest import Receipt
 from collector.journal.rows import Signal
 from collector.metrics import Metrics
 from collector.otlp.inflate import Inflate, gunzip, inflate, inflated, unzstd
 from collector.otlp.intake import Intake
 from collector.otlp.otlp_json import Converted, to_protobuf
+from collector.otlp.senders import Senders
 from collector.otlp.status import Answer, answer_to, response_to
 
 log = structlog.get_logger(__name__)
@@ -40,10 +41,16 @@ class _Unsupported(Exception):
 
 
 def http_app(
-    ingest: Intake, metrics: Metrics, complaints: Complaints, *, max_request_bytes: int, tenant_header: str | None
+    ingest: Intake,
+    metrics: Metrics,
+    complaints: Complaints,
+    *,
+    max_request_bytes: int,
+    tenant_header: str | None,
+    senders: Senders | None = None,
 ) -> Starlette:
-    """The ASGI application of the OTLP/HTTP receiver."""
-    receiver = _HttpReceiver(ingest, metrics, complaints, max_request_bytes, tenant_header)
+    """The ASGI application of the OTLP/HTTP receiver. Without `senders` it takes telemetry of anybody."""
+    receiver = _HttpReceiver(ingest, metrics, complaints, max_request_bytes, tenant_header, senders)
     routes = [
         Route("/v1/traces", receiver.export("traces"), methods=["POST"]),
         Route("/v1/logs", receiver.export("logs"), methods=["POST"]),
@@ -60,12 +67,14 @@ class _HttpReceiver:
         complaints: Complaints,
         max_request_bytes: int,
         tenant_header: str | None,
+        senders: Senders | None,
     ) -> None:
         self._ingest = ingest
         self._metrics = metrics
         self._complaints = complaints
         self._limit = max_request_bytes
         self._tenant_header = tenant_header
+        self._senders = senders
         # Parsed JSON takes many times the memory of its text, and two threads would convert no faster than one.
         self._converting = asyncio.Lock()
 
@@ -100,6 +109,7 @@ class _HttpReceiver:
         return handle
 
     async def _accept(self, signal: Signal, request: Request, media: str) -> Receipt:
+        tenant = self._tenant(request)  # before anything is read of somebody who may not send
         if media not in (_PROTOBUF, _JSON):
             raise _Unsupported(f"content type {media or 'missing'!r}: send {_PROTOBUF} or {_JSON}")
         self._admit(int(request.headers.get("content-length") or 0))
@@ -111,7 +121,6 @@ class _HttpReceiver:
                 body = await inflated(how, body, self._limit)
                 arrived(max(0, len(body) - compressed))  # JSON may wait for its conversion, and others like it
             converted = await self._convert(body, signal) if media == _JSON else None
-        tenant = request.headers.get(self._tenant_header, "") if self._tenant_header else ""
         if converted is None:
             return await self._ingest.accept(signal, body, tenant)
         receipt = await self._ingest.accept(signal, converted.payload, tenant)
@@ -121,6 +130,13 @@ class _HttpReceiver:
         self._metrics.dropped(signal, "malformed", converted.rejected)
         causes = [f"{converted.rejected} rejected, the first because of {converted.cause}", receipt.cause]
         return Receipt(converted.rejected + receipt.rejected, "; ".join(filter(None, causes)))
+
+    def _tenant(self, request: Request) -> str:
+        """Raises `Denied`."""
+        named = request.headers.get(self._tenant_header, "") if self._tenant_header else ""
+        if self._senders is None:
+            return named
+        return self._senders.tenant("http", request.headers.get("authorization"), named)
 
     def _admit(self, size: int) -> None:
         """Raises `TooLarge` for a declared size that is never taken: told that there is no room, it would come back."""
@@ -145,11 +161,14 @@ class _HttpReceiver:
             parts.append(part)
         return b"".join(parts)
 
-    @staticmethod
-    async def discard(request: Request) -> Response:
+    async def discard(self, request: Request) -> Response:
+        media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        try:
+            self._tenant(request)
+        except Denied as denied:
+            return _error(answer_to(denied), media)
         async for _ in request.stream():
             pass
-        media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         body = b"{}" if media == _JSON else b""
         return Response(body, media_type=media or _PROTOBUF)
 
@@ -181,4 +200,6 @@ def _response(message: Message, media: str, code: int, headers: dict[str, str] |
 
 def _error(answer: Answer, media: str) -> Response:
     headers = {} if answer.retry_after_s is None else {"Retry-After": str(answer.retry_after_s)}
+    if answer.http == 401:
+        headers["WWW-Authenticate"] = "Bearer"
     return _response(answer.status, media, answer.http, headers)

@@ -14,7 +14,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceResponse,
 )
 
-from collector.errors import Malformed, Refused, TooLarge
+from collector.errors import Denied, Malformed, Refused, TooLarge
 from collector.ingest import Receipt
 from collector.journal.rows import Signal
 
@@ -51,6 +51,11 @@ def answer_to(error: Exception) -> Answer:
             return Answer(grpc.StatusCode.UNAVAILABLE, 503, text, "refused", error.retry_after_s)
         case Malformed():
             return Answer(grpc.StatusCode.INVALID_ARGUMENT, 400, text, "malformed")
+        case Denied():
+            code, http = (
+                (grpc.StatusCode.PERMISSION_DENIED, 403) if error.known else (grpc.StatusCode.UNAUTHENTICATED, 401)
+            )
+            return Answer(code, http, text, "denied")
         case TooLarge():
             return Answer(grpc.StatusCode.RESOURCE_EXHAUSTED, 413, text, "too_large")
         case _:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -40,14 +41,15 @@ class Vertex:
 Place: TypeAlias = AnthropicApi | Bedrock | Vertex
 
 
-def connect(place: Place) -> Client:
-    """Opens no connection yet.
+def connect(place: Place, authorities: ssl.SSLContext | None = None) -> Client:
+    """Opens no connection yet. `authorities` are those that may sign the endpoint, None for the well-known ones.
 
     No retries: the SDK would sleep inside the call for as long as Retry-After says, holding one of few places; our
     queue waits durably instead. No spans of the SDK's own: sent to the Collector beside us, they would come back to be
     judged. No redirects: what is asked holds a session, which is for the endpoint that was configured and no other.
     """
-    http = anthropic.DefaultAsyncHttpxClient(follow_redirects=False)
+    verify = True if authorities is None else authorities
+    http = anthropic.DefaultAsyncHttpxClient(follow_redirects=False, verify=verify)
     match place:
         case AnthropicApi():
             return anthropic.AsyncAnthropic(

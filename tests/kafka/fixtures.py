@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.certificates import Authority
 from tests.integrations import require
 from tests.kafka.broker import Broker
-from tests.kafka.certificates import Authority
 from tests.kafka.cluster import Cluster
 from tests.kafka.desk import Desk
 from tests.kafka.jars import NoKafka, kafka_jars

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.certificates import Authority
 from tests.kafka.broker import Broker
-from tests.kafka.certificates import Authority
 from tests.kafka.ports import free_ports
 
 USER, PASSWORD = "spanjudge", "open sesame"

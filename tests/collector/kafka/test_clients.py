@@ -11,8 +11,8 @@ import pytest
 from collector.kafka.clients import KafkaClients, stop
 from collector.kafka.errors import KafkaNotReached, KafkaUnusable
 from collector.kafka.settings import KafkaSettings
+from tests.certificates import Authority
 from tests.kafka.broker import Broker
-from tests.kafka.certificates import Authority
 from tests.kafka.desk import Desk
 from tests.kafka.secured import MECHANISMS, MUTUAL, PASSWORD, SASL, SASL_TLS, USER
 

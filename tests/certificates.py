@@ -1,4 +1,4 @@
-"""Certificates that live as long as a test: an authority, the broker's, a client's."""
+"""Certificates that live as long as a test: an authority, a server's, a client's."""
 
 from __future__ import annotations
 
@@ -38,11 +38,13 @@ class Authority:
         self.certificate = directory / "authority.pem"
         self.certificate.write_bytes(_pem(signed.sign(self._key, hashes.SHA256())))
 
-    def issue(self, name: str) -> Pair:
-        """A certificate for a server or client called `name`."""
+    def issue(self, name: str, *, host: str | None = None, ends: datetime.timedelta = _DAY) -> Pair:
+        """A certificate for a server or client called `name`, on another host where one is given. It ends so long from
+        now, and began a day before that or before now."""
         key = ec.generate_private_key(ec.SECP256R1())
-        hosts = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
-        signed = _builder(_named(name), self._name, key.public_key()).add_extension(
+        here: list[x509.GeneralName] = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
+        hosts = here if host is None else [x509.DNSName(host)]
+        signed = _builder(_named(name), self._name, key.public_key(), ends).add_extension(
             x509.SubjectAlternativeName(hosts), critical=False
         )
         certificate = _pem(signed.sign(self._key, hashes.SHA256()))
@@ -60,7 +62,13 @@ def _named(name: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
 
 
-def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
+def serial(pem: bytes) -> int:
+    return x509.load_pem_x509_certificate(pem).serial_number
+
+
+def _builder(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, ends: datetime.timedelta = _DAY
+) -> x509.CertificateBuilder:
     now = datetime.datetime.now(datetime.UTC)
     return (
         x509.CertificateBuilder()
@@ -68,8 +76,8 @@ def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicK
         .issuer_name(issuer)
         .public_key(key)
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - _DAY)
-        .not_valid_after(now + _DAY)
+        .not_valid_before(min(now, now + ends) - _DAY)
+        .not_valid_after(now + ends)
     )
 
 
