@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 
 from collector.config_section import Section
 
@@ -40,9 +40,8 @@ class ExportTls(Section):
 
     @field_validator("key_file")
     @classmethod
-    def _comes_with_its_certificate(cls, key: Path | None, info: object) -> Path | None:
-        certificate = getattr(info, "data", {}).get("cert_file")
-        if (key is None) != (certificate is None):
+    def _comes_with_its_certificate(cls, key: Path | None, info: ValidationInfo) -> Path | None:
+        if (key is None) != (info.data.get("cert_file") is None):
             missing = "key_file" if key is None else "cert_file"
             raise ValueError(f"cert_file and key_file go together: add {missing}")
         return key

@@ -68,11 +68,6 @@ class KafkaTls(Section):
         """Keys that are set."""
         return tuple(key for key in type(self).model_fields if getattr(self, key) is not None)
 
-    def relative_to(self, base: Path) -> KafkaTls:
-        """With its paths taken from a directory."""
-        paths = {key: base / path for key in self.given if isinstance(path := getattr(self, key), Path)}
-        return self.model_copy(update=paths)
-
 
 class KafkaExtra(Section):
     """Settings of the client library (aiokafka) by its own names, for what has no key here."""

@@ -25,6 +25,7 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response as HttpResponse
 from starlette.routing import Route
 
+from collector.tls.served import ServedTls
 from tests.fakes.http import serving
 
 Received: TypeAlias = ExportTraceServiceRequest | ExportLogsServiceRequest
@@ -104,7 +105,9 @@ def span_count(request: Received) -> int:
 
 
 @asynccontextmanager
-async def grpc_sink(sink: OtlpSink, port: int = 0, *, traces: bool = True, logs: bool = True) -> AsyncIterator[str]:
+async def grpc_sink(
+    sink: OtlpSink, port: int = 0, *, traces: bool = True, logs: bool = True, tls: ServedTls | None = None
+) -> AsyncIterator[str]:
     """Serve the sink over gRPC while the block runs; gives the endpoint. A signal may be left out."""
 
     async def answer(request: Received, context: grpc.aio.ServicerContext[Received, Message]) -> Message:
@@ -134,16 +137,19 @@ async def grpc_sink(sink: OtlpSink, port: int = 0, *, traces: bool = True, logs:
         server.add_generic_rpc_handlers((handler("trace.v1.TraceService", ExportTraceServiceRequest),))
     if logs:
         server.add_generic_rpc_handlers((handler("logs.v1.LogsService", ExportLogsServiceRequest),))
-    bound = server.add_insecure_port(f"127.0.0.1:{port}")
+    at = f"127.0.0.1:{port}"
+    bound = server.add_insecure_port(at) if tls is None else server.add_secure_port(at, tls.grpc_credentials())
     await server.start()
     try:
-        yield f"http://127.0.0.1:{bound}"
+        yield f"{'https' if tls else 'http'}://127.0.0.1:{bound}"
     finally:
         await server.stop(None)
 
 
 @asynccontextmanager
-async def http_sink(sink: OtlpSink, port: int = 0, *, traces: bool = True, logs: bool = True) -> AsyncIterator[str]:
+async def http_sink(
+    sink: OtlpSink, port: int = 0, *, traces: bool = True, logs: bool = True, tls: ServedTls | None = None
+) -> AsyncIterator[str]:
     """The same over HTTP with protobuf bodies."""
 
     async def answer(
@@ -168,7 +174,7 @@ async def http_sink(sink: OtlpSink, port: int = 0, *, traces: bool = True, logs:
 
     routes = [Route("/v1/traces", take_traces, methods=["POST"])] if traces else []
     routes += [Route("/v1/logs", take_logs, methods=["POST"])] if logs else []
-    async with serving(Starlette(routes=routes), port) as url:
+    async with serving(Starlette(routes=routes), port, tls.context() if tls else None) as url:
         yield url
 
 
