@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from collector.store.listing import Tenants
 from collector.store.store import Store, VerdictFilter
 from judge.verdict import Judged, Score
 from judge.yardstick import Yardstick
@@ -12,13 +13,16 @@ _DAMAGED = 20
 """So many verdicts of a side may be damaged, and have no score to label, before nothing seems to be left."""
 
 
-async def next_to_label(store: Store, evaluator: str, skipped: Collection[str] = ()) -> Judged | None:
+async def next_to_label(
+    store: Store, evaluator: str, skipped: Collection[str] = (), tenants: Tenants = None
+) -> Judged | None:
     """One that nobody has labelled, of the evaluator as it judged last: from the side, passed or failed, with fewer
-    labels, and on that side by chance. None when all are labelled or skipped.
+    labels, and on that side by chance. None when all are labelled or skipped. Only of these tenants, where they are
+    given.
 
     Failures are rare, and a plain sample would hardly hold any; accuracy is weighted back (`judge.calibration`).
     """
-    yardstick = await _newest(store, evaluator)
+    yardstick = await _newest(store, evaluator, tenants)
     if yardstick is None:
         return None
     given = [one for one in await store.labels.given(evaluator) if one.yardstick == yardstick]
@@ -33,6 +37,7 @@ async def next_to_label(store: Store, evaluator: str, skipped: Collection[str] =
             newest_closing=True,
             order="by_chance",
             limit=len(skipped) + 1 + _DAMAGED,
+            tenants=tenants,
         )
         for judged in await store.find_verdicts(where):
             if judged.id not in skipped and isinstance(judged.verdict.outcome, Score):
@@ -40,11 +45,13 @@ async def next_to_label(store: Store, evaluator: str, skipped: Collection[str] =
     return None
 
 
-async def _newest(store: Store, evaluator: str) -> Yardstick | None:
+async def _newest(store: Store, evaluator: str, tenants: Tenants) -> Yardstick | None:
     found = [
         judged
         for side in (True, False)
-        for judged in await store.find_verdicts(VerdictFilter(evaluator=evaluator, passed=side, limit=1))
+        for judged in await store.find_verdicts(
+            VerdictFilter(evaluator=evaluator, passed=side, limit=1, tenants=tenants)
+        )
     ]
     if not found:
         return None

@@ -4,19 +4,18 @@ none of it is read as markup."""
 from __future__ import annotations
 
 import sys
-import unicodedata
 from typing import Literal
 
 from rich.console import Console
 from rich.text import Text
+
+from collector.visible import spelled
 
 NOT_RECORDED = "not recorded"
 LONG = 400
 """Characters of a text that are shown before it is cut."""
 
 _LINE_BREAK = " ⏎ "
-_CONTROL = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-_JOINERS = "\u200d\u200c"  # parts of words and of emoji, harmless
 
 
 def console(*, to: Literal["stdout", "stderr"] = "stdout") -> Console:
@@ -32,7 +31,7 @@ def safe(text: str) -> str:
     """The text on one line, with line breaks shown and every control or invisible formatting character spelled out
     (`\\x1b`, `\\u202e`)."""
     lines = text.replace("\r\n", "\n").replace("\n", _LINE_BREAK).replace("\t", " ")
-    return "".join(_spelled(character) for character in lines)
+    return "".join(spelled(character) for character in lines)
 
 
 def short(text: str, most: int = LONG) -> str:
@@ -65,10 +64,3 @@ def duration(nanoseconds: int) -> str:
 def styled(*parts: str | tuple[str, str]) -> Text:
     """One line of texts and (text, style) pairs; no markup is read in any of them."""
     return Text.assemble(*parts)
-
-
-def _spelled(character: str) -> str:
-    if character in _JOINERS or unicodedata.category(character) not in _CONTROL:
-        return character
-    code = ord(character)
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -10,8 +10,17 @@ from typing import Any, TypeAlias
 from sqlalchemy import Connection, literal, select
 
 from collector.store.inserting import insert
+from collector.store.listing_tables import catalogs, skill_loads, traces
 from collector.store.locks import alone
-from collector.store.rows import NOT_APPLICABLE, question_row, session_row, verdict_row
+from collector.store.rows import (
+    NOT_APPLICABLE,
+    catalog_row,
+    load_rows,
+    question_row,
+    session_row,
+    trace_ids,
+    verdict_row,
+)
 from collector.store.schema import outbox, questions, sessions, verdicts
 from collector.store.store import ClosedSession, PendingQuestion
 from judge.verdict import Judged
@@ -22,13 +31,17 @@ _Row = Mapping[str, Any]
 @dataclass(frozen=True, slots=True)
 class Finishing:
     """One closing as rows. With `next_only` it is kept only as the session's newest revision. `moved` are closings, by
-    their rows, of what was judged alone and is part of this session now: kept with it, where there was such a thing."""
+    their rows, of what was judged alone and is part of this session now: kept with it, where there was such a thing.
+    `traces`, `loads` and `catalog` are what it is found and counted by."""
 
     session: _Row
     verdicts: Sequence[_Row]
     questions: Sequence[_Row]
     next_only: bool = False
     moved: Sequence[_Row] = ()
+    traces: Sequence[_Row] = ()
+    loads: Sequence[_Row] = ()
+    catalog: _Row | None = None
 
     @property
     def size(self) -> int:
@@ -65,12 +78,16 @@ def finishing(
     next_only: bool = False,
     moved: Sequence[ClosedSession] = (),
 ) -> Finishing:
+    trajectory = closed.trajectory
     return Finishing(
         session_row(closed),
         [verdict_row(one) for one in verdicts_],
         [question_row(one) for one in questions_],
         next_only,
         [session_row(one) for one in moved],
+        [{"trace": one} for one in trace_ids(trajectory)] if trajectory else (),
+        load_rows(trajectory) if trajectory else (),
+        catalog_row(trajectory) if trajectory else None,
     )
 
 
@@ -91,6 +108,12 @@ def finish_all(connection: Connection, closings: Sequence[Finishing], exporters:
             _queue(connection, exporter, new)
     if rows := [{**row, "session": number} for number, closing in new for row in closing.questions]:
         connection.execute(insert(connection, questions).on_conflict_do_nothing(), rows)
+    if rows := [{**row, "session": number} for number, closing in new for row in closing.traces]:
+        connection.execute(insert(connection, traces), rows)
+    if rows := [{**row, "session": number} for number, closing in new for row in closing.loads]:
+        connection.execute(insert(connection, skill_loads), rows)
+    if rows := [{**closing.catalog, "session": number} for number, closing in new if closing.catalog is not None]:
+        connection.execute(insert(connection, catalogs), rows)
     return fates
 
 

@@ -4,16 +4,22 @@ store in the field has been through exactly these steps."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
-from sqlalchemy import Connection, insert, inspect, select, text
+from sqlalchemy import Column, ColumnElement, Connection, insert, inspect, select, text, update
 
 from collector.store.baseline_tables import baseline_counts, baseline_sessions, baselines
 from collector.store.judge_tables import answers, batch_items, batches, obstacles, spending, votes
 from collector.store.label_tables import labels
+from collector.store.listing_tables import catalogs, skill_loads, traces
 from collector.store.metadata import metadata
-from collector.store.records import JUDGED, readable
+from collector.store.records import CLOSED_SESSION, JUDGED, readable
+from collector.store.rows import catalog_row, load_rows, skill_of, trace_ids
+from collector.store.schema import VERDICT_INDEXES, sessions, sessions_listed, verdicts
 from collector.store.sql_baselines import count_rows
+from extractors.trajectory import Trajectory
+
+_AT_A_TIME = 500
 
 
 def _from_1(connection: Connection) -> None:
@@ -84,6 +90,48 @@ def _from_7(connection: Connection) -> None:
             connection.execute(text(f"ALTER TABLE {table} ADD COLUMN held_until_ns BIGINT NOT NULL DEFAULT 0"))
 
 
+def _from_8(connection: Connection) -> None:
+    """What sessions are listed, found and counted by."""
+    kind = verdicts.c.skill.type.compile(connection.dialect)
+    connection.execute(text(f"ALTER TABLE verdicts ADD COLUMN skill {kind}"))
+    metadata.create_all(connection, tables=[traces, skill_loads, catalogs])
+    for number, record in _records(connection, sessions.c.number, sessions.c.record):
+        session = readable(CLOSED_SESSION, record)
+        if session is not None and session.trajectory is not None:
+            _enter_session(connection, number, session.trajectory)
+    about_skills = verdicts.c.record.contains('"kind":"skill"')
+    for number, record in _records(connection, verdicts.c.number, verdicts.c.record, about_skills):
+        judged = readable(JUDGED, record)
+        if judged is not None:
+            named = update(verdicts).where(verdicts.c.number == number).values(skill=skill_of(judged))
+            connection.execute(named)
+    connection.execute(text("DROP INDEX verdicts_of_session"))
+    for index in (sessions_listed, *VERDICT_INDEXES):
+        index.create(connection)
+
+
+def _records(
+    connection: Connection, number: Column[int], record: Column[str], *where: ColumnElement[bool]
+) -> Iterator[tuple[int, str]]:
+    """A few at a time: all of them may be more than memory holds."""
+    last = -1
+    while rows := connection.execute(
+        select(number, record).where(number > last, *where).order_by(number).limit(_AT_A_TIME)
+    ).all():
+        for row in rows:
+            yield row[0], row[1]
+        last = rows[-1][0]
+
+
+def _enter_session(connection: Connection, number: int, trajectory: Trajectory) -> None:
+    if found := trace_ids(trajectory):
+        connection.execute(insert(traces), [{"trace": one, "session": number} for one in found])
+    if loads := load_rows(trajectory):
+        connection.execute(insert(skill_loads), [{**row, "session": number} for row in loads])
+    if (catalog := catalog_row(trajectory)) is not None:
+        connection.execute(insert(catalogs), {**catalog, "session": number})
+
+
 MIGRATIONS: Mapping[int, Callable[[Connection], None]] = {
     1: _from_1,
     2: _from_2,
@@ -92,8 +140,9 @@ MIGRATIONS: Mapping[int, Callable[[Connection], None]] = {
     5: _from_5,
     6: _from_6,
     7: _from_7,
+    8: _from_8,
 }
 """Version of a SQLite file → the step to the next version."""
 
-POSTGRESQL_MIGRATIONS: Mapping[int, Callable[[Connection], None]] = {}
+POSTGRESQL_MIGRATIONS: Mapping[int, Callable[[Connection], None]] = {8: _from_8}
 """The same of a PostgreSQL database, of which version 8 is the first."""

@@ -10,10 +10,15 @@ from __future__ import annotations
 
 from sqlalchemy import Boolean, Column, Float, ForeignKey, Index, Integer, Table, Text, UniqueConstraint
 
-from collector.store import baseline_tables, judge_tables, label_tables  # noqa: F401 - register their tables with the metadata
+from collector.store import (  # noqa: F401 - register their tables with the metadata
+    baseline_tables,
+    judge_tables,
+    label_tables,
+    listing_tables,
+)
 from collector.store.metadata import Instant, Number, Words, metadata
 
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 9
 """Goes up with every change of the tables, with a step in `migrations`; see `tables`."""
 
 schema_version = Table(
@@ -45,6 +50,13 @@ sessions = Table(
     Index("sessions_by_closing", "closed_ns"),
 )
 
+sessions_listed = Index(
+    "sessions_listed",
+    *(sessions.c[name] for name in ("closed_ns", "number", "tenant", "service", "version", "harness", "judged")),
+).ddl_if(dialect="sqlite")
+"""SQLite keeps a record in its row, so reading rows to filter them reads the records too: filters are answered from
+here. PostgreSQL keeps long texts elsewhere, and could not index names of any length."""
+
 verdicts = Table(
     "verdicts",
     metadata,
@@ -55,14 +67,40 @@ verdicts = Table(
     Column("label", Words, nullable=False),
     Column("score", Float),
     Column("passed", Boolean),
+    Column("skill", Words),
     Column("evaluator_version", Words, nullable=False, server_default=""),
     Column("judge_model", Words),
     Column("prompt_version", Words),
     Column("agent_version", Words),
     Column("inclusion_probability", Float, nullable=False, server_default="1"),
     Column("record", Text, nullable=False),
-    Index("verdicts_of_session", "session"),
 )
+"""`skill` is set where the verdict is about one; a long name is cut, see `rows.MAX_NAME`."""
+
+VERDICT_INDEXES = (
+    Index(
+        "verdicts_of_session",
+        *(verdicts.c[name] for name in ("session", "evaluator", "skill", "label", "passed")),
+    ),
+    Index(
+        "verdicts_by_finding",
+        *(verdicts.c[name] for name in ("evaluator", "label", "skill", "passed", "session")),
+    ),
+    Index(
+        "verdicts_by_skill",
+        *(verdicts.c[name] for name in ("skill", "evaluator", "label", "passed", "session")),
+        sqlite_where=verdicts.c.skill.is_not(None),
+        postgresql_where=verdicts.c.skill.is_not(None),
+    ),
+    Index(
+        "verdicts_failed",
+        verdicts.c.session,
+        verdicts.c.passed,
+        sqlite_where=verdicts.c.passed.is_(False),
+        postgresql_where=verdicts.c.passed.is_(False),
+    ),
+)
+"""Each answers its questions without reading rows, which hold whole records."""
 
 questions = Table(
     "questions",

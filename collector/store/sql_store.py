@@ -22,6 +22,7 @@ from collector.store.schema import outbox, questions, sessions, verdicts
 from collector.store.sql_baselines import SqlBaselines
 from collector.store.sql_labels import SqlLabels
 from collector.store.sql_ledger import SqlLedger
+from collector.store.sql_listing import SqlListing
 from collector.store.sql_obstacles import SqlObstacles, open_questions
 from collector.store.store import (
     ClosedSession,
@@ -66,6 +67,7 @@ class SqlStore:
         self.ledger: Ledger = SqlLedger(self._read, self._write_ledger, database.leases)
         self.obstacles = SqlObstacles(self._read, self._write)
         self.labels = SqlLabels(self._read, self._write)
+        self.listing = SqlListing(self._read)
         self.baselines = SqlBaselines(self._read, self._write, database.let_others_finish)
 
     @staticmethod

@@ -179,6 +179,8 @@ def summaries(where: SessionFilter) -> Select[Any]:
 
 
 def _conditions(where: SessionFilter) -> Iterator[ColumnElement[bool]]:
+    if where.tenants is not None:
+        yield sessions.c.tenant.in_(sorted(where.tenants))
     if where.service is not None:
         yield sessions.c.service == where.service
     if where.version is not None:

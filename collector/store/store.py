@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from collector.store.labels import Labels
 from collector.store.ledger import Ledger
+from collector.store.listing import Listing, Tenants
 from collector.store.obstacles import Obstacles, OpenQuestion
 from extractors.trajectory import Trajectory
 from judge.question import Question
@@ -132,7 +133,8 @@ class Closing:
 class SessionFilter:
     """Which sessions to list; None means any. `text` is looked for in session id, task and service, whatever
     its case; `evaluator` and `label` must be those of one and the same verdict. `version` is the agent's, or the
-    service's where the agent has none; `newest_closing` leaves out closings that were superseded or never judged."""
+    service's where the agent has none; `newest_closing` leaves out closings that were superseded or never judged;
+    `tenants` are those to look at, an empty set nobody's."""
 
     service: str | None = None
     version: str | None = None
@@ -143,12 +145,14 @@ class SessionFilter:
     since_ns: int | None = None
     newest_closing: bool = False
     limit: int = 50
+    tenants: Tenants = None
 
 
 @dataclass(frozen=True, slots=True)
 class VerdictFilter:
     """Which verdicts to find; None means any. `passed` leaves out those without a score. `labelled` is whether
-    anybody said something about them. `newest_closing` leaves out superseded ones.
+    anybody said something about them. `newest_closing` leaves out superseded ones; `tenants`
+    are those to look at, an empty set nobody's.
 
     In order `newest` those of the session closed last come first. Order `by_chance` goes by id, which is a hash: the
     first of them are a random sample, and the same one every time.
@@ -166,6 +170,7 @@ class VerdictFilter:
     since_ns: int | None = None
     order: Literal["newest", "by_chance"] = "newest"
     limit: int = 50
+    tenants: Tenants = None
 
 
 class Store(Protocol):
@@ -182,6 +187,10 @@ class Store(Protocol):
     @property
     def labels(self) -> Labels:
         """What people said about verdicts, in the same file."""
+
+    @property
+    def listing(self) -> Listing:
+        """Sessions found among very many, page by page, and what they hold counted."""
 
     @property
     def baselines(self) -> Baselines:

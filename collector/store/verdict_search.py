@@ -46,6 +46,8 @@ def _conditions(where: VerdictFilter) -> Iterator[ColumnElement[bool]]:
     for column, wanted in columns.items():
         if wanted is not None:
             yield column == wanted
+    if where.tenants is not None:
+        yield sessions.c.tenant.in_(sorted(where.tenants))
     if where.id_prefix is not None:
         whole = len(where.id_prefix) == _ID_CHARACTERS  # which an index finds
         yield verdicts.c.id == where.id_prefix if whole else verdicts.c.id.startswith(where.id_prefix, autoescape=True)

@@ -18,6 +18,7 @@ _TABLES = (
     "baseline_sessions",
     "baselines",
 )
+_INDEXES = ("sessions_listed", "verdicts_of_session", "verdicts_by_finding", "verdicts_by_skill", "verdicts_failed")
 _VERDICT_COLUMNS = (
     "agent_version",
     "evaluator_version",
@@ -32,6 +33,7 @@ HOLDING = ("holder", "held_until_ns")
 def make_of_the_first_version(path: Path) -> None:
     """Take out of a closed store of this version what was added since the first."""
     with closing(sqlite3.connect(path)) as connection:
+        make_of_version_8(connection)
         for table in _TABLES:
             connection.execute(f"DROP TABLE {table}")
         for column in ("evaluator", "model", "trouble", *HOLDING):
@@ -43,3 +45,14 @@ def make_of_the_first_version(path: Path) -> None:
         connection.execute("ALTER TABLE sessions DROP COLUMN version")
         connection.execute("UPDATE schema_version SET version = 1")
         connection.commit()
+
+
+def make_of_version_8(connection: sqlite3.Connection) -> None:
+    """Take out of a store of this version what was added since."""
+    for index in _INDEXES:
+        connection.execute(f"DROP INDEX {index}")
+    connection.execute("CREATE INDEX verdicts_of_session ON verdicts (session)")
+    for table in ("traces", "skill_loads", "catalogs"):
+        connection.execute(f"DROP TABLE {table}")
+    connection.execute("ALTER TABLE verdicts DROP COLUMN skill")
+    connection.execute("UPDATE schema_version SET version = 8")

@@ -12,6 +12,7 @@ from collector.store.store import Store
 from tests.contracts.baselines import BaselineContract
 from tests.contracts.labels import LabelContract
 from tests.contracts.ledger import LedgerContract
+from tests.contracts.listing import ListingContract
 from tests.contracts.store import Opener, StoreContract
 
 pytestmark = pytest.mark.integration("postgres")
@@ -30,6 +31,10 @@ class TestPostgresStore(StoreContract):
 
 
 class TestPostgresLabels(LabelContract):
+    pass
+
+
+class TestPostgresListing(ListingContract):
     pass
 
 

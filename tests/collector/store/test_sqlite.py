@@ -22,15 +22,17 @@ from sqlalchemy import event
 from collector.concluding import composites_for
 from collector.errors import StoreOutdated, StoreUnavailable
 from collector.store.baselines import Baseline, KeptSession
+from collector.store.listing import Stretch, Wanted
 from collector.store.schema import SCHEMA_VERSION
 from collector.store.sqlite import SqliteStore
 from collector.store.store import Held, OfModel, SessionFilter, Store, UnreadableQuestion, VerdictFilter
 from judge.composite import USUAL
 from judge.verdict import Judged, NotJudged, Outcome, Score, Subject, Verdict
 from tests.contracts.labels import LabelContract
+from tests.contracts.listing import ListingContract, with_skills
 from tests.contracts.store import Opener, StoreContract
-from tests.fakes.old_stores import HOLDING, make_of_the_first_version
-from tests.fakes.verdicts import NOW_NS, answered, closed, judged, pending
+from tests.fakes.old_stores import HOLDING, make_of_the_first_version, make_of_version_8
+from tests.fakes.verdicts import NOW_NS, TRACE_ID, answered, closed, judged, pending
 
 NEW_IN_3 = {
     "passed": 1,
@@ -62,6 +64,15 @@ class TestSqliteLabels(LabelContract):
             return SqliteStore.open(path)
 
         return open_again
+
+
+class TestSqliteListing(ListingContract):
+    @pytest.fixture
+    def opener(self, path: Path) -> Opener:
+        async def open_() -> Store:
+            return SqliteStore.open(path)
+
+        return open_
 
 
 class TestSqliteStore(StoreContract):
@@ -141,6 +152,7 @@ async def test_versions_and_counts_of_baselines_are_filled_in_for_an_older_file(
         connection.execute("ALTER TABLE questions DROP COLUMN trouble")
         for table, column in product(("questions", "outbox", "batches"), HOLDING):
             connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+        make_of_version_8(connection)
         connection.execute("ALTER TABLE sessions DROP COLUMN version")
         connection.execute("DROP TABLE obstacles")
         connection.execute("DROP TABLE baseline_counts")
@@ -152,6 +164,57 @@ async def test_versions_and_counts_of_baselines_are_filled_in_for_an_older_file(
     assert await again.baselines.counts() == {"v1": before["v1"], "damaged": {}}
     assert len(await again.sessions(SessionFilter(version="1.2"))) == 1
     await again.close()
+
+
+async def test_what_sessions_are_found_by_is_filled_in_for_a_file_of_version_8(path: Path, store: SqliteStore) -> None:
+    for name in ("a", "b"):
+        await store.finish(with_skills(closed(name)), [judged(name)], [], [])
+    before = await store.listing.counts(Stretch(0, 10**18))
+    await store.close()
+    with closing(sqlite3.connect(path)) as connection:
+        make_of_version_8(connection)
+        connection.execute("UPDATE sessions SET record = 'x' WHERE session_id = 'b'")
+        connection.commit()
+    again = SqliteStore.open(path)
+    counts = await again.listing.counts(Stretch(0, 10**18))
+    assert [one.loaded for one in counts.loads] == [one.loaded // 2 for one in before.loads]
+    assert counts.verdicts == before.verdicts
+    assert [ref.session_id for ref in await again.listing.of_trace(TRACE_ID)] == ["a"]
+    assert len((await again.listing.page(Wanted(skill="refunds"))).lines) == 2
+    await again.close()
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        Wanted(),
+        Wanted(service="shop", harness="strands"),
+        Wanted(evaluator="budgets", label="no"),
+        Wanted(skill="refunds"),
+        Wanted(outcome="failed"),
+    ],
+    ids=str,
+)
+async def test_sessions_are_found_without_reading_rows(store: SqliteStore, where: Wanted) -> None:
+    """Their records stand in them, and would be read too."""
+    statements: list[str] = []
+    event.listen(
+        store._database.reading,
+        "before_cursor_execute",
+        lambda *told: statements.append(_with_values(told[2], told[3])),
+    )
+    await store.listing.page(where)
+    finding = next(one for one in statements if one.lstrip().startswith("SELECT sessions.number"))
+    plan = await store._read(lambda to: to.exec_driver_sql(f"EXPLAIN QUERY PLAN {finding}").all())
+    looked_at = [row[3] for row in plan if row[3].startswith(("SCAN", "SEARCH"))]
+    assert looked_at
+    assert all("COVERING INDEX" in one for one in looked_at), looked_at
+
+
+def _with_values(statement: str, values: object) -> str:
+    for value in values if isinstance(values, tuple) else ():
+        statement = statement.replace("?", str(value) if isinstance(value, int) else f"'{value}'", 1)
+    return statement
 
 
 async def test_without_leave_to_migrate_an_older_file_stays_as_it_is(path: Path, store: SqliteStore) -> None:
@@ -417,6 +480,7 @@ async def test_a_damaged_question_does_not_keep_an_older_file_from_being_brought
         connection.execute("ALTER TABLE questions DROP COLUMN trouble")
         for table, column in product(("questions", "outbox", "batches"), HOLDING):
             connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+        make_of_version_8(connection)
         connection.execute("ALTER TABLE sessions DROP COLUMN version")
         connection.execute("DROP TABLE obstacles")
         connection.execute("UPDATE questions SET record = '{' WHERE id = ?", (pending().id,))
