@@ -1,0 +1,1 @@
+"""What operators install beside the program. Not part of the distribution."""

@@ -1,0 +1,1 @@
+"""What is in deploy/ works with the programs it is for."""

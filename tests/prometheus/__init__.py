@@ -1,0 +1,1 @@
+"""A real Prometheus for tests: Debian's package `prometheus`."""
