@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 
 DIFFERENTIAL := .venv-differential
 
-.PHONY: help setup demo test check unit format lock proto bench differential clean
+.PHONY: help setup demo test check unit format lock audit proto bench differential clean
 
 help: ## what can be done here
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1|/' | awk -F'|' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -56,6 +56,9 @@ lock: setup ## pin the newest allowed dependencies
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --upgrade --custom-compile-command "make lock" --extra dev pyproject.toml -o requirements/dev.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --upgrade --custom-compile-command "make lock" pyproject.toml -o requirements/run.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --upgrade --custom-compile-command "make lock" --group pyproject.toml:differential -o requirements/differential.lock
+
+audit: setup ## known vulnerabilities of what is installed; asks PyPI, or OSV
+	$(BIN)/python -m tests.dependency_audit
 
 clean: ## remove what was set up
 	rm -rf $(VENV) $(DIFFERENTIAL) .mypy_cache .ruff_cache .pytest_cache .hypothesis demo-data
