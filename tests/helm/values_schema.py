@@ -1,0 +1,69 @@
+"""The schema of the chart's values: the chart's own part, and our configuration as `spanjudge config-schema` prints it.
+
+`python -m tests.helm.values_schema > helm/values.schema.json` writes the file; a test compares it with what this gives.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from collector.config_docs import schema
+
+_OWN_PART = Path(__file__).with_name("values.schema.yaml")
+_SECRET = r"\$\{env:[A-Za-z_][A-Za-z0-9_]*"
+"""What stands in the ConfigMap of a secret, at least: where it comes from."""
+_LEFT_TO_THE_CHART: Mapping[str, tuple[str, ...]] = {
+    "Config": ("data_dir", "role"),
+    "Listener": ("listen",),
+    "KafkaSettings": ("instance_id",),
+}
+"""Keys of our configuration by the section they stand in, as our schema calls it."""
+
+
+def values_schema() -> dict[str, Any]:
+    own: dict[str, Any] = yaml.safe_load(_OWN_PART.read_text(encoding="utf-8"))
+    ours = schema()
+    sections = ours.pop("$defs")
+    del ours["$schema"]
+    sections["Config"] = ours
+    for section, keys in _LEFT_TO_THE_CHART.items():
+        _leave_out(sections[section], keys)
+    _as_text_too(sections["KafkaSettings"]["properties"], "bootstrap_servers")
+    own["$defs"] |= {name: _for_values(section) for name, section in sections.items()}
+    return own
+
+
+def _leave_out(section: dict[str, Any], keys: tuple[str, ...]) -> None:
+    for key in keys:
+        del section["properties"][key]
+    section["required"] = [key for key in section.get("required", ()) if key not in keys]
+
+
+def _as_text_too(properties: dict[str, Any], key: str) -> None:
+    described = properties[key]
+    properties[key] = {"description": described.pop("description"), "anyOf": [described, {"type": "string"}]}
+
+
+def _for_values(part: Any) -> Any:
+    """Without titles and defaults, which say nothing new here, and with secrets by reference only."""
+    if isinstance(part, list):
+        return [_for_values(each) for each in part]
+    if not isinstance(part, dict):
+        return part
+    if part.get("writeOnly"):
+        return {"type": "string", "pattern": _SECRET}
+    kept = {key: value for key, value in part.items() if key not in {"title", "default", "format", "properties"}}
+    found = {key: _for_values(value) for key, value in kept.items()}
+    if isinstance(properties := part.get("properties"), dict):
+        found["properties"] = {name: _for_values(each) for name, each in properties.items()}
+    return found
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(values_schema(), indent=2) + "\n")
