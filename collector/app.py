@@ -39,6 +39,7 @@ log = structlog.get_logger(__name__)
 
 _PURGE_STEP, _PURGE_PAUSE_S, _PURGE_EVERY_S = 200, 0.5, 600.0
 _LITTLE_TIME_S = 2.0
+_GIVE_UP_S = 2.0
 _WAIT_FOR_LOCK_S, _LOOK_AT_LOCK_S = 10.0, 0.1
 
 
@@ -298,11 +299,16 @@ async def serve(
         loop.add_signal_handler(number, stopped.set)
     reload_asked = asyncio.Event()
     loop.add_signal_handler(signal.SIGHUP, reload_asked.set)
-    on_started(await app.start())
+    stop = asyncio.create_task(stopped.wait())
+    addresses = await _unless(stop, app.start())
+    if addresses is None:
+        log.info("stopped_while_starting")
+        leaving(0)  # nothing was taken yet; threads may wait for a database or a disk
+        return
+    on_started(addresses)
     loop.add_signal_handler(signal.SIGHUP, app.reload)
     if reload_asked.is_set():
         app.reload()
-    stop = asyncio.create_task(stopped.wait())
     await asyncio.wait((stop, app.failed), return_when=asyncio.FIRST_COMPLETED)
     stop.cancel()
     for number in asked_to_stop:
@@ -316,6 +322,18 @@ async def serve(
         leaving(code)  # threads that hang would be waited for
     if app.failed.done():
         app.failed.result()
+
+
+async def _unless(stop: asyncio.Task[bool], start: Coroutine[Any, Any, Addresses]) -> Addresses | None:
+    """What `start` returns, or raises; None when `stop` is done first. Starting is given up then, whatever it waits
+    for."""
+    starting = asyncio.create_task(start, name="starting")
+    await asyncio.wait((starting, stop), return_when=asyncio.FIRST_COMPLETED)
+    if starting.done():
+        return starting.result()
+    starting.cancel()
+    await asyncio.wait((starting,), timeout=_GIVE_UP_S)
+    return None
 
 
 def _too_late_to_reload() -> None:

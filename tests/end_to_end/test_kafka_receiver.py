@@ -19,7 +19,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
 from tests.collector.sessions.telemetry import span, trace_request
-from tests.end_to_end.server import Server, wait_for
+from tests.end_to_end.server import Server, free_port, wait_for
 from tests.kafka.broker import Broker
 from tests.kafka.cluster import Cluster
 from tests.kafka.desk import Desk
@@ -152,6 +152,16 @@ def test_a_receiver_that_does_not_reach_kafka_says_so_and_ends(tmp_path: Path) -
     server = _receiver(tmp_path, "127.0.0.1:1", start_seconds=1)
     assert server.begin().wait(60) == 1
     assert "spanjudge: Kafka at 127.0.0.1:1 cannot be used" in server.output()
+
+
+@pytest.mark.parametrize("role", ["receiver", "router", "worker", "all"])
+def test_a_start_that_waits_for_kafka_can_be_stopped(tmp_path: Path, role: str) -> None:
+    kafka = {"bootstrap_servers": f"127.0.0.1:{free_port()}", "start_seconds": 600}
+    server = Server(tmp_path, role=role, kafka=kafka)
+    server.begin()
+    wait_for(lambda: "kafka_not_reached" in server.output(), "it waits for Kafka")
+    assert server.stop() == 0
+    assert "Traceback" not in server.output()
 
 
 def test_topics_that_do_not_go_together_are_named_at_the_start(tmp_path: Path, kafka: Desk) -> None:
