@@ -30,11 +30,12 @@ class Burying:
     async def bury(self, message: Any, cause: Cause, detail: str) -> None:
         """A message as it was consumed; on all replicas in sync on return, however long Kafka is away."""
         at = (message.partition, message.offset)
-        letter = dead_letter(message.topic, at, message.key, message.value, cause, detail, self._most_bytes)
-        headers = [*message.headers, *letter.headers]
+        letter = dead_letter(
+            message.topic, at, message.key, message.value, cause, detail, self._most_bytes, message.headers
+        )
         while True:
             try:
-                await (await self._producing.send(self._topic, letter.key, letter.value or b"", headers))
+                await (await self._producing.send(self._topic, letter.key, letter.value or b"", letter.headers))
                 break
             except KafkaError as error:
                 self._producing.failed(error)

@@ -22,6 +22,7 @@ from collector.kafka.settings import KafkaSettings, KafkaTls
 log = structlog.get_logger(__name__)
 
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.2, 5.0
+_METADATA_MS = 30_000  # a topic that was away is noticed this soon, rather than after five minutes
 _STOP_S = 10.0  # a client that is stopped flushes, which takes for ever when no broker answers
 
 
@@ -77,12 +78,13 @@ class KafkaClients:
         """Of no topic yet; commits only what it is told to. Members of a group share partitions by ranges, so that the
         same numbers of topics with equal counts go to one member; `sticky`: as few as can be change hands."""
         settings = self.settings
+        usual: dict[str, Any] = {"metadata_max_age_ms": _METADATA_MS}
         return AIOKafkaConsumer(
             **self._reach,
             group_id=group,
             group_instance_id=settings.instance_id if group is not None else None,
             enable_auto_commit=False,
-            auto_offset_reset=settings.start_from if group is not None else "earliest",
+            auto_offset_reset="earliest",  # whoever begins a partition looks itself where; this is for offsets gone by
             isolation_level=isolation,
             max_partition_fetch_bytes=settings.fetch_bytes,
             partition_assignment_strategy=(StickyPartitionAssignor if sticky else RangePartitionAssignor,),
@@ -90,7 +92,7 @@ class KafkaClients:
             heartbeat_interval_ms=_ms(settings.heartbeat_seconds),
             rebalance_timeout_ms=_ms(settings.rebalance_timeout_seconds),
             max_poll_interval_ms=_ms(settings.poll_seconds),
-            **settings.extra.consumer,
+            **(usual | settings.extra.consumer),
         )
 
     async def started(self, make: Callable[[], Any], within_s: float | None = None) -> Any:

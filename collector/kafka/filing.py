@@ -9,7 +9,7 @@ from collector.journal.rows import Signal, names, signal_flags
 from collector.kafka.session_topic import SessionMessage
 from collector.otlp.envelope import ScopeGroup, walk
 from collector.sessions.book import SessionBook
-from collector.sessions.end_markers import EndMarkers, goes_on_from
+from collector.sessions.end_markers import EndMarkers
 from collector.sessions.hot import SAMPLED_OUT
 from collector.sessions.items import read_record, read_span
 from collector.sessions.keys import Kind, Owner
@@ -54,7 +54,7 @@ class Filing:
             book.served(slot, rule, now_ms)
         if about.signal == "traces" and book.policy.roots_end:
             self._roots(slot, about.owner, groups, value, now_ms)
-        if self._ended(about.signal, about.owner, groups, value, now_ms):
+        if self._ended(about.signal, groups, value):
             book.ended(slot, now_ms)
         return Filed(count, kept=count)
 
@@ -63,7 +63,7 @@ class Filing:
             return self._book.unnamed(owner.tenant, bytes.fromhex(owner.name), None, now_ms)
         return self._book.named(owner, b"", now_ms)
 
-    def _ended(self, signal: Signal, owner: Owner, groups: _Groups, value: bytes, now_ms: int) -> bool:
+    def _ended(self, signal: Signal, groups: _Groups, value: bytes) -> bool:
         if signal == "traces":
             in_span = self._ends.in_span
             return any(in_span(value, body, end) for group, _ in groups for _, body, end in group.items)
@@ -73,13 +73,11 @@ class Filing:
             if isinstance(read, str):  # told when the session is read
                 continue
             ended |= self._ends.in_record(read.head)
-            if (previous := goes_on_from(read.head)) is not None:
-                self._end(Owner(Kind.SESSION, previous, owner.tenant), now_ms)
         return ended
 
-    def _end(self, previous: Owner, now_ms: int) -> None:
-        """Where it lies in this partition; elsewhere it closes when it falls silent."""
-        slot = self._book.index.find(previous.digest)
+    def followed(self, owner: Owner, now_ms: int) -> None:
+        """Another session goes on from this one."""
+        slot = self._book.index.find(owner.digest)
         if slot is not None:
             self._book.ended(slot, now_ms)
 

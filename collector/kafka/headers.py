@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import get_args
 
+from collector.errors import Malformed
 from collector.kafka.settings import Encoding
 
 Header = tuple[str, bytes]
+HeaderRead = tuple[str, bytes | None]
+"""Whoever may write into a topic may give a header no value."""
 
 TENANT, ENCODING = "spanjudge.tenant", "spanjudge.encoding"
 _OTLP_PROTO: Header = (ENCODING, b"otlp_proto")
@@ -17,13 +21,24 @@ def telemetry_headers(tenant: str) -> list[Header]:
     return [_OTLP_PROTO, (TENANT, tenant.encode())] if tenant else [_OTLP_PROTO]
 
 
-def tenant_of(headers: Iterable[Header]) -> str:
+def tenant_of(headers: Iterable[HeaderRead]) -> str:
     """What the sender's request said of its tenant; "" where it said nothing, as in messages of a Collector."""
-    return next((value.decode("utf-8", "replace") for name, value in headers if name == TENANT), "")
+    said = _said(headers, TENANT)
+    return "" if said is None else said.decode("utf-8", "replace")
 
 
-def encoding_of(headers: Iterable[Header], otherwise: Encoding) -> Encoding:
+def encoding_of(headers: Iterable[HeaderRead], otherwise: Encoding) -> Encoding:
     """How the value is written: as its headers say, or `otherwise`, which is what the configuration says of messages
-    of a Collector."""
-    said = next((value for name, value in headers if name == ENCODING), None)
-    return otherwise if said is None else "otlp_json" if said == b"otlp_json" else "otlp_proto"
+    of a Collector. Raises `Malformed` for an encoding that we do not know."""
+    said = _said(headers, ENCODING)
+    if said is None:
+        return otherwise
+    for known in get_args(Encoding):
+        if said == known.encode():
+            encoding: Encoding = known
+            return encoding
+    raise Malformed(f"the header {ENCODING} names no encoding that we know: {said[:32]!r}")
+
+
+def _said(headers: Iterable[HeaderRead], wanted: str) -> bytes | None:
+    return next((value for name, value in headers if name == wanted), None)

@@ -128,7 +128,9 @@ class LaneWork:
     def _dead(self, record: Record, cause: Cause, detail: str) -> None:
         at = (self._number, record.offset)
         most = self._parts.layout.most_bytes
-        self._letters.append(dead_letter(record.topic, at, record.key, record.value, cause, detail, most))
+        self._letters.append(
+            dead_letter(record.topic, at, record.key, record.value, cause, detail, most, record.headers)
+        )
         self._causes.append(cause)
         log.warning("dead_letter", topic=record.topic, partition=at[0], offset=at[1], cause=cause, detail=detail)
 

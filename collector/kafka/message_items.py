@@ -9,7 +9,9 @@ from typing import NamedTuple
 from collector.journal.rows import Signal
 from collector.kafka.trace_facts import place
 from collector.otlp.envelope import Piece, ScopeGroup, walk
+from collector.sessions.end_markers import goes_on_from
 from collector.sessions.items import read_record, span_in
+from collector.sessions.keys import name_fault
 from collector.sessions.surroundings import Around, Marks, Surroundings
 
 Item = tuple[ScopeGroup, Piece]
@@ -53,9 +55,11 @@ class Unnamed:
 @dataclass(slots=True)
 class Contents:
     """All items of a message: those named, those unnamed by tenant and trace, and how many cannot be given to anybody:
-    our own, without session and trace, rejected because of `cause`."""
+    our own, without session and trace, rejected because of `cause`. `followed` are sessions, by tenant and id, that one
+    of the items goes on from."""
 
     named: list[Named] = field(default_factory=list)
+    followed: list[tuple[str, str]] = field(default_factory=list)
     unnamed: dict[tuple[str, bytes], Unnamed] = field(default_factory=dict)
     own: int = 0
     no_session: int = 0
@@ -114,6 +118,8 @@ def _records(message: Message, group: ScopeGroup, same: ScopeGroup, around: Arou
         if isinstance(read, str):
             into.reject(read)
             continue
+        if (previous := goes_on_from(read.head)) is not None and name_fault(previous) is None:
+            into.followed.append((tenant, previous))
         trace, naming, item = read.trace, read.naming, (same, view[start:end])
         if naming is not None:
             into.named.append(Named(tenant, trace, naming.session, item))

@@ -15,7 +15,7 @@ from aiokafka.errors import KafkaError, KafkaTimeoutError, TopicAuthorizationFai
 
 from collector.kafka.clients import KafkaClients, stop
 from collector.kafka.errors import KafkaNotReached
-from collector.kafka.headers import Header
+from collector.kafka.headers import HeaderRead
 from collector.kafka.metrics import KafkaMetrics
 
 log = structlog.get_logger(__name__)
@@ -40,7 +40,7 @@ class Producing:
         self._producer = await self._clients.started(self._make)
 
     async def send(
-        self, topic: str, key: bytes | None, value: bytes | None, headers: Sequence[Header]
+        self, topic: str, key: bytes | None, value: bytes | None, headers: Sequence[HeaderRead]
     ) -> asyncio.Future[Any]:
         """Hand one message to the producer; waits while the buffer of its partition is full. The future is done when
         all replicas in sync have it. Raises KafkaError; so does the future."""

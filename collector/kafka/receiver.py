@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +16,7 @@ from collector.errors import Refused
 from collector.ingest import Limits, Receipt
 from collector.journal.rows import Signal
 from collector.kafka.dead_letters import dead_letter
-from collector.kafka.headers import Header, telemetry_headers
+from collector.kafka.headers import Header, HeaderRead, telemetry_headers
 from collector.kafka.producing import Producing
 from collector.kafka.settings import KafkaSettings, KafkaTopics
 from collector.kafka.splitting import Portion, Split, Splitter
@@ -31,7 +31,7 @@ class _Message:
     topic: str
     key: bytes | None
     value: bytes
-    headers: list[Header]
+    headers: Sequence[HeaderRead]
 
 
 class KafkaIngest:
@@ -134,8 +134,8 @@ class KafkaIngest:
     def _dead(self, topic: str, portion: Portion, headers: list[Header]) -> _Message:
         size = len(portion.value)
         detail = f"an item makes a message of {size} bytes, at most {self._most_bytes} fit"
-        letter = dead_letter(topic, None, portion.key, portion.value, "oversized", detail, self._most_bytes)
-        return _Message(self._topics.dead_letters, letter.key, letter.value or b"", [*headers, *letter.headers])
+        letter = dead_letter(topic, None, portion.key, portion.value, "oversized", detail, self._most_bytes, headers)
+        return _Message(self._topics.dead_letters, letter.key, letter.value or b"", letter.headers)
 
     async def _deliver(self, messages: list[_Message]) -> None:
         """Raises `Refused` when Kafka has not taken every message in time."""

@@ -15,7 +15,7 @@ class KafkaRouterSettings(Section):
     unnamed_seconds: Seconds | None = Field(
         None,
         description="a trace that nothing has named for this long is a session of its own; as sessions.idle_seconds "
-        "where left out",
+        "where left out, or the longest of sessions.rules",
     )
     root_seconds: Seconds = Field(
         30, description="so is a trace whose root span came without a name, when none came for this long after it"
@@ -23,7 +23,8 @@ class KafkaRouterSettings(Section):
     remember_seconds: Seconds | None = Field(
         None,
         description="how long names and places of telemetry are known after the last of a trace; as "
-        "sessions.idle_seconds and sessions.late_window_seconds together where left out",
+        "sessions.idle_seconds (or the longest of sessions.rules) and sessions.late_window_seconds together where left "
+        "out",
     )
     max_traces: int = Field(
         250_000, gt=0, description="remembered in each partition; above it those that began first are let go"

@@ -134,7 +134,7 @@ class KafkaSettings(Section):
         "read_committed", description="of the topics of spans and logs; ours are always read committed"
     )
     start_from: Literal["earliest", "latest"] = Field(
-        "earliest", description="where a group begins that has not been there before"
+        "earliest", description="where routers begin with spans and logs when their group was never there before"
     )
     request_seconds: Seconds = Field(20, description="a broker that has not answered by then is asked again")
     delivery_seconds: Seconds = Field(

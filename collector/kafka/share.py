@@ -149,6 +149,14 @@ class Share:
             await self._means.bury(message, cause, detail)
         self.judging.add(claims)
 
+    def stands(self, position: int) -> None:
+        """How far the consumer has read. It goes back only where Kafka has not any more what comes next, as in a topic
+        that was made anew: what it reads there would be taken for what was read before."""
+        if position < self.offsets.next_offset and self.lost is None:
+            read = self.offsets.next_offset
+            self.lost = f"partition {self.partition} was read up to {read}, and goes on at {position}"
+        self.offsets.read(position - 1)
+
     def _take(self, message: Any, now_ms: int) -> None:
         offset: int = message.offset
         if offset < self.offsets.next_offset:  # read before a rebalance, and once more after it
@@ -162,6 +170,8 @@ class Share:
                 self._moves.append(Move(about.owner, about.moved_to, offset))
             self._catch_up(digest, offset, now_ms)
             return
+        if about.followed:
+            self._filing.followed(about.owner, now_ms)
         filed = self._filing.file(about, message.value or b"", now_ms)
         self._means.metrics.kafka.worker.filed(about.signal, filed.kept, filed.sampled_out, filed.full)
         if self._book.next_row > row:
@@ -266,7 +276,8 @@ class Share:
         """What is known of them by now. Raises `NotOurs`."""
         if digests:
             records = {digest: self._known[digest] for digest in digests}
-            await self._writer.write([(session_key(record.owner), encode(record)) for record in records.values()])
+            most = self._writer.most_bytes
+            await self._writer.write([(session_key(record.owner), encode(record, most)) for record in records.values()])
             for digest, record in records.items():
                 if self._known[digest] is record:
                     self._known[digest] = record.without_verdicts()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from collector.errors import Malformed
 from collector.journal.rows import Signal
-from collector.kafka.headers import Header, encoding_of, tenant_of
+from collector.kafka.headers import HeaderRead, encoding_of, tenant_of
 from collector.kafka.message_items import Message
 from collector.kafka.settings import Encoding
 from collector.otlp.otlp_json import to_protobuf
@@ -24,7 +24,7 @@ class Received:
 
 
 def received(
-    signal: Signal, offset: int, value: bytes | None, headers: Iterable[Header], otherwise: Encoding
+    signal: Signal, offset: int, value: bytes | None, headers: Iterable[HeaderRead], otherwise: Encoding
 ) -> Received:
     """`otherwise` is the encoding of messages that do not tell theirs. Raises `Malformed`."""
     if value is None:

@@ -19,6 +19,7 @@ from collector.kafka.message_items import Contents, Item, ItemReader, Message, U
 from collector.kafka.outcomes import Given, Outcome, Outcomes
 from collector.kafka.trace_facts import TraceFact, stands_at
 from collector.kafka.traces import Home, Trace, Traces, stronger, whole
+from collector.sessions.keys import Kind, Owner
 from collector.sessions.links import MOST_SESSIONS, TraceKey
 from collector.sessions.surroundings import Marks
 
@@ -35,10 +36,12 @@ class Moved:
 @dataclass(frozen=True, slots=True)
 class Turn:
     """What one turn comes to. Each item read has one of the `read` outcomes; those parked, in this turn or before, have
-    one of `unparked` once they have a home. `repeated` went to one more session after that."""
+    one of `unparked` once they have a home. `repeated` went to one more session after that. `followed` are
+    sessions that are over, for others go on from them, which may be worked on elsewhere."""
 
     bundles: Sequence[Bundle]
     moved: Sequence[Moved]
+    followed: Sequence[Owner]
     facts: Sequence[TraceFact]
     oversized: Sequence[Bundle]
     read: Mapping[tuple[Signal, Outcome], int]
@@ -82,6 +85,7 @@ class TraceRouter:
         self._owed: dict[TraceKey, list[_Owed]] = {}
         self._again: dict[tuple[TraceKey, int], list[Item]] = {}
         self._moved: list[Moved] = []
+        self._followed: dict[Owner, None] = {}
         self._read: Outcomes = Counter()
         self._unparked: Outcomes = Counter()
         self._repeated = 0
@@ -104,6 +108,9 @@ class TraceRouter:
                 before = (trace, session)
                 self._names((tenant, trace), session, now_ms)
             read[signal, self._giving.one(tenant, session, signal, item)] += 1
+        for tenant, session in contents.followed:
+            if self._giving.session(tenant, session).kept:
+                self._followed[Owner(Kind.SESSION, session, tenant)] = None
         # Behind what names sessions: then it does not matter where in its message that stands.
         for key, unnamed in contents.unnamed.items():
             self._place(key, unnamed, message, now_ms)
@@ -232,7 +239,9 @@ class TraceRouter:
             self._let_go(key)
         bundles, oversized = self._giving.take()
         facts = self._facts(renew, now_ms)
-        turn = Turn(bundles, self._moved, facts, oversized, self._read, self._unparked, self._repeated)
+        turn = Turn(
+            bundles, self._moved, list(self._followed), facts, oversized, self._read, self._unparked, self._repeated
+        )
         self._begin()
         return turn
 

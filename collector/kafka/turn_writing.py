@@ -10,9 +10,15 @@ from aiokafka import TopicPartition
 
 from collector.kafka.clients import KafkaClients, stop
 from collector.kafka.dead_letters import DeadLetter
-from collector.kafka.headers import Header
+from collector.kafka.headers import HeaderRead
 from collector.kafka.link_log import Chunk, LinkLog
-from collector.kafka.session_topic import owner_of, session_headers, session_partition
+from collector.kafka.session_topic import (
+    followed_headers,
+    owner_of,
+    session_headers,
+    session_key,
+    session_partition,
+)
 from collector.kafka.topics import Layout
 from collector.kafka.trace_facts import encode_facts
 from collector.kafka.trace_router import Turn
@@ -90,6 +96,10 @@ class TurnWriting:
         for moved in turn.moved:
             headers = session_headers("traces", moved.tenant, moved.session)
             await sending.send(topic, moved.key, b"", headers, session_partition(moved.key, partitions))
+        for owner in turn.followed:
+            key = session_key(owner)
+            headers = followed_headers(owner.tenant)
+            await sending.send(topic, key, b"", headers, session_partition(key, partitions))
         for letter in letters:
             await sending.send(self._topics.dead_letters, letter.key, letter.value, letter.headers, None)
 
@@ -102,7 +112,7 @@ class _Sending:
         self._sent: list[asyncio.Future[Any]] = []
 
     async def send(
-        self, topic: str, key: bytes | None, value: bytes | None, headers: Sequence[Header], partition: int | None
+        self, topic: str, key: bytes | None, value: bytes | None, headers: Sequence[HeaderRead], partition: int | None
     ) -> None:
         """Waits while the buffer of the partition is full. Raises KafkaError."""
         self._sent.append(await self._producer.send(topic, value, key=key, partition=partition, headers=list(headers)))

@@ -17,6 +17,10 @@ from judge.verdict import Judged, NotApplicable, NotJudged, Score
 
 _VERSION = 1
 _PENDING = "pending"
+_MOST = 2**63 - 1
+_NS_IN_MS = 1_000_000
+_MOST_REVISIONS = 2**16 - 1
+"""As many as a journal has room for."""
 
 
 class UnreadableRecord(Exception):
@@ -76,7 +80,16 @@ class SessionRecord:
         return not self.pending and all(each.judged for each in self.closings)
 
 
-def encode(record: SessionRecord) -> bytes:
+def encode(record: SessionRecord, most_bytes: int | None = None) -> bytes:
+    """Verdicts that would make it larger than `most_bytes` are left out, and their number told: the store has them, and
+    whoever takes the session over needs only its closings."""
+    encoded = _encoded(record, 0)
+    if most_bytes is None or len(encoded) <= most_bytes:
+        return encoded
+    return _encoded(record.without_verdicts(), len(record.verdicts))
+
+
+def _encoded(record: SessionRecord, left_out: int) -> bytes:
     latest = record.latest_judged
     shown = latest or (record.closings[-1] if record.closings else None)
     return json.dumps(
@@ -92,6 +105,7 @@ def encode(record: SessionRecord) -> bytes:
             "judged": latest is not None,
             "pending": record.pending,
             "verdicts": list(record.verdicts),
+            "verdicts_left_out": left_out,
             "closings": [
                 {
                     "revision": each.revision,
@@ -115,23 +129,40 @@ def decode(value: bytes) -> SessionRecord:
         said = json.loads(value)
         if said["version"] != _VERSION:
             raise UnreadableRecord(f"the record is of version {said['version']}, this is version {_VERSION}")
-        owner = Owner(Kind[said["kind"].upper()], said["session"], said["tenant"])
-        return SessionRecord(
-            owner, tuple(map(_closed, said["closings"])), tuple(said["verdicts"]), int(said["pending"])
-        )
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        owner = Owner(Kind[said["kind"].upper()], _text(said["session"]), _text(said["tenant"]))
+        pending = _number(said["pending"], 0, _MOST)
+        return SessionRecord(owner, tuple(map(_closed, said["closings"])), tuple(said["verdicts"]), pending)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise UnreadableRecord(f"the record cannot be read: {type(error).__name__}") from error
 
 
 def _closed(said: Mapping[str, Any]) -> Closed:
+    probability = float(said["inclusion_probability"])
+    if not 0 <= probability <= 1:  # and not for NaN
+        raise ValueError("no probability")
     return Closed(
-        int(said["revision"]),
-        str(said["close_reason"]),
-        int(said["closed_ms"]),
-        int(said["last_offset"]),
-        float(said["inclusion_probability"]),
+        _number(said["revision"], 1, _MOST_REVISIONS),
+        _text(said["close_reason"]),
+        _number(said["closed_ms"], 0, _MOST // _NS_IN_MS),
+        _number(said["last_offset"], -1, _MOST),
+        probability,
         bool(said["judged"]),
     )
+
+
+def _text(said: object) -> str:
+    """Raises TypeError for what is none, ValueError for what cannot be written as UTF-8."""
+    if not isinstance(said, str):
+        raise TypeError("no text")
+    said.encode()
+    return said
+
+
+def _number(said: object, least: int, most: int) -> int:
+    """Raises ValueError for what journals and stores have no room for."""
+    if type(said) is not int or not least <= said <= most:
+        raise ValueError("no number, or out of bounds")
+    return said
 
 
 def _verdict(judged: Judged) -> dict[str, Any]:

@@ -33,7 +33,9 @@ class VerdictWriter:
     """All records of one call are there or none are. `start` before the records of the partition are read: nobody else
     writes from then on."""
 
-    def __init__(self, clients: KafkaClients, topic: str, partition: int) -> None:
+    def __init__(self, clients: KafkaClients, topic: str, partition: int, most_bytes: int) -> None:
+        """`most_bytes` is the size of the largest value that a message may have."""
+        self.most_bytes = most_bytes
         self._clients = clients
         self._topic = topic
         self._partition = partition
@@ -43,7 +45,8 @@ class VerdictWriter:
     async def start(self) -> None:
         """Raises `KafkaNotReached`."""
         name = f"{self._clients.settings.worker_group}-{self._partition}"
-        self._producer = await self._clients.started(lambda: self._clients.producer(name))
+        most = self.most_bytes
+        self._producer = await self._clients.started(lambda: self._clients.producer(name, most_bytes=most))
 
     async def write(self, entries: Sequence[tuple[bytes, bytes | None]]) -> None:
         """Keys and values; on all replicas in sync on return. Raises `NotOurs`."""

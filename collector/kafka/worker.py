@@ -27,7 +27,7 @@ from collector.kafka.verdict_topic import VerdictWriter, read_records
 log = structlog.get_logger(__name__)
 
 _POLL_MS, _MOST_MESSAGES = 200, 2_000
-_COMMIT_S, _AGAIN_S, _ROOM_S = 1.0, 2.0, 1.0
+_COMMIT_S, _AGAIN_S, _ROOM_S, _ENDS_S = 1.0, 2.0, 1.0, 2.0
 _LET_GO_S = 30.0
 _READ_AGAIN_S = 0.5
 
@@ -39,6 +39,8 @@ class _Seat:
     share: Share | None = None
     task: asyncio.Task[None] | None = None
     committed: int | None = None
+    problem: str | None = None
+    """Why it cannot be begun just now."""
 
 
 class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]  # the library has no types
@@ -54,9 +56,11 @@ class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]  # the library
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """`journal_bytes` of all journals together, above which nothing is read."""
+    """`journal_bytes` of all journals together, above which nothing is read; `message_bytes` of the value of a message
+    at most (`Layout.most_bytes`)."""
 
-    journal_bytes: int = 20 * 1024**3
+    journal_bytes: int
+    message_bytes: int
 
 
 @dataclass(slots=True)
@@ -93,6 +97,9 @@ class Worker:
         self._seats: dict[int, _Seat] = {}
         self._places = 0
         self._no_room: str | None = None
+        self._not_read: str | None = None
+        self._ends: dict[int, int] = {}
+        """Of partitions that are paused, of which reading tells nothing."""
         self._stopping = False
         self._consumer: Any = None
 
@@ -111,8 +118,10 @@ class Worker:
         """Why nothing can be worked on just now, for the ready probe; None when all is well."""
         if self._stopping:
             return "stopping"
-        lost = next((seat.share.lost for seat in self._seats.values() if seat.share and seat.share.lost), None)
-        return self._watch.problem or self._no_room or lost
+        seats = self._seats.values()
+        lost = next((seat.share.lost for seat in seats if seat.share and seat.share.lost), None)
+        not_begun = next((seat.problem for seat in seats if seat.problem is not None), None)
+        return self._watch.problem or self._not_read or self._no_room or lost or not_begun
 
     @property
     def shares(self) -> dict[int, Share]:
@@ -130,6 +139,7 @@ class Worker:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._read())
             tasks.create_task(self._keep_committing())
+            tasks.create_task(self._watch_ends())
             tasks.create_task(self._watch_room())
 
     async def _read(self) -> None:
@@ -139,9 +149,11 @@ class Worker:
             except KafkaError as error:
                 self._metrics.read_failed()
                 self._watch.poke()
-                log.warning("kafka_read_failed", error=f"{type(error).__name__}: {error}")
+                self._not_read = f"{self._topics.sessions} cannot be read: {type(error).__name__}: {error}"
+                log.warning("kafka_read_failed", error=self._not_read)
                 await asyncio.sleep(_READ_AGAIN_S)
                 continue
+            self._not_read = None
             for at, messages in found.items():
                 await self._take(at, messages)
             await self._look(found)
@@ -174,9 +186,10 @@ class Worker:
                 continue
             if end is not None and heard is not None:
                 share.progress.seen("sessions", end, heard, now_ms)
-                waiting += max(0, end - position)
-                behind += max(0, end - share.low())
-            share.offsets.read(position - 1)
+                newest = max(end, self._ends.get(number, 0))
+                waiting += max(0, newest - position)
+                behind += max(0, newest - share.low())
+            share.stands(position)
             share.progress.read("sessions", position)
             paused += self._press(at, share)
             if share.lost is not None:
@@ -191,6 +204,18 @@ class Worker:
         pause = share.pressed or share.judging.room == 0
         (self._consumer.pause if pause else self._consumer.resume)(at)
         return pause
+
+    async def _watch_ends(self) -> None:
+        """What waits in partitions that are paused is work that waits, too."""
+        while True:
+            paused = [at for at in self._consumer.paused() if at.partition in self._seats]
+            ends: dict[TopicPartition, int] = {}
+            if paused:
+                with suppress(KafkaError):  # told by whoever reads; until then the last ends count
+                    ends = await self._consumer.end_offsets(paused)
+                self._ends |= {at.partition: end for at, end in ends.items()}
+            self._ends = {at.partition: self._ends[at.partition] for at in paused if at.partition in self._ends}
+            await asyncio.sleep(_ENDS_S)
 
     async def _watch_room(self) -> None:
         while True:
@@ -284,12 +309,13 @@ class Worker:
     async def _begin(self, number: int, seat: _Seat, wait_s: float) -> None:
         await asyncio.sleep(wait_s)
         while self._seats.get(number) is seat:
-            writer = VerdictWriter(self._clients, self._topics.verdicts, number)
+            writer = VerdictWriter(self._clients, self._topics.verdicts, number, self._bounds.message_bytes)
             try:
                 share = await self._opened(number, writer)
             except (KafkaError, KafkaProblem, StoreUnavailable, IllegalStateError) as error:
                 await writer.stop()
-                log.warning("kafka_partition_not_begun", partition=number, error=f"{type(error).__name__}: {error}")
+                seat.problem = f"partition {number} cannot be begun: {type(error).__name__}: {error}"
+                log.warning("kafka_partition_not_begun", error=seat.problem)
                 await asyncio.sleep(_AGAIN_S)
                 continue
             except BaseException:
@@ -306,11 +332,22 @@ class Worker:
         committed = await self._consumer.committed(at)
         await writer.start()
         known = await read_records(self._clients, self._topics.verdicts, number)
-        start = committed
-        if start is None:
-            start = (await self._consumer.beginning_offsets([at]))[at]
+        first = (await self._consumer.beginning_offsets([at]))[at]
+        end = (await self._consumer.end_offsets([at]))[at]
+        start = first if committed is None else self._start(number, committed, first, end)
         self._places += 1
         return Share(number, self._places, start, known, writer, self._means)
+
+    def _start(self, number: int, committed: int, first: int, end: int) -> int:
+        """Where to read from, when Kafka has not, or not any more, what was committed."""
+        if committed < first:
+            self._metrics.skipped(first - committed)
+            log.warning("kafka_messages_deleted_unread", partition=number, needed_from=committed, there_from=first)
+            return first
+        if committed > end:
+            log.warning("kafka_partition_shorter_than_committed", partition=number, committed=committed, end=end)
+            return first
+        return committed
 
     def _go(self, number: int, seat: _Seat, share: Share) -> None:
         at = TopicPartition(self._topics.sessions, number)
@@ -319,7 +356,7 @@ class Worker:
             self._consumer.resume(at)
         except IllegalStateError:  # a rebalance is under way: it is ours again, or not, in a moment
             share.held = False
-        seat.share = share
+        seat.share, seat.problem = share, None
         seat.task = self._tasks.run(f"closing sessions of partition {number}", share.run())
         self._metrics.took("rebuilt")
         log.info("kafka_partition_begun", partition=number, offset=share.offsets.next_offset)

@@ -39,6 +39,10 @@ class WorkerMetrics:
             "kafka_shares_lost_total", "Partitions begun anew: somebody else had written, or the journal had failed"
         )
         self._rebalances = counter("kafka_rebalances_total", "Times that partitions were handed out anew")
+        self._skipped = counter(
+            "kafka_sessions_skipped_total",
+            "Messages of sessions that Kafka had deleted when a worker needed them: never read, or of open sessions",
+        )
         self._read_failures = counter("kafka_read_failures_total", "Reads that failed; they are tried again")
         for signal in ("traces", "logs"):
             for fate in _FATES:
@@ -69,6 +73,9 @@ class WorkerMetrics:
 
     def rebalanced(self) -> None:
         self._rebalances.inc()
+
+    def skipped(self, messages: int) -> None:
+        self._skipped.inc(messages)
 
     def read_failed(self) -> None:
         self._read_failures.inc()

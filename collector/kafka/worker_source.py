@@ -46,7 +46,7 @@ class WorkerSource:
         await self._producing.start()
         watch = TopicWatch(clients, layout.partitions, self._metrics.kafka.topic_problems)
         burying = Burying(self._producing, self._kafka.topics, self._metrics.kafka, layout.most_bytes)
-        bounds = Bounds(journal_bytes=self._config.journal.max_bytes)
+        bounds = Bounds(self._config.journal.max_bytes, layout.most_bytes)
         means = self._means(common, burying)
         self._failed = asyncio.get_running_loop().create_future()
         self._worker = Worker(clients, watch, means, bounds, self._ended)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from uuid import uuid4
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
-from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
+from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic, RecordsToDelete
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import KafkaError
 
@@ -60,6 +60,14 @@ class Desk:
         admin = await self._admin()
         try:
             await admin.delete_topics([topic])
+        finally:
+            await admin.close()
+
+    async def delete_before(self, topic: str, offset: int, partition: int = 0) -> None:
+        """As Kafka does when the time of messages is over."""
+        admin = await self._admin()
+        try:
+            await admin.delete_records({TopicPartition(topic, partition): RecordsToDelete(before_offset=offset)})
         finally:
             await admin.close()
 
@@ -126,7 +134,9 @@ class Desk:
         finally:
             await admin.close()
 
-    async def send(self, topic: str, key: bytes | None, value: bytes, headers: Sequence[tuple[str, bytes]] = ()) -> int:
+    async def send(
+        self, topic: str, key: bytes | None, value: bytes, headers: Sequence[tuple[str, bytes | None]] = ()
+    ) -> int:
         """Write one record, acknowledged by all replicas; its offset."""
         async with AIOKafkaProducer(bootstrap_servers=self.bootstrap, acks="all") as producer:
             sent = await producer.send_and_wait(topic, value, key=key, headers=list(headers))

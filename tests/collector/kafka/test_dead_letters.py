@@ -41,9 +41,24 @@ def test_a_message_that_was_never_written_has_no_place_and_keeps_its_key() -> No
 def test_what_would_not_fit_is_cut_and_says_how_long_it_was() -> None:
     letter = dead_letter("otlp_spans", None, b"key", bytes(2 * _MOST), "oversized", "x" * 5000, _MOST)
     assert letter.value is not None
-    assert len(letter.value) + sum(len(value) for _, value in letter.headers) < _MOST
+    assert len(letter.value) + sum(len(value or b"") for _, value in letter.headers) < _MOST
     assert dict(letter.headers)["spanjudge.full_bytes"] == str(2 * _MOST).encode()
 
 
 def test_no_value_stays_no_value() -> None:
     assert dead_letter("t", (0, 0), b"key", None, "malformed", "empty", _MOST).value is None
+
+
+def test_the_headers_of_the_message_come_along() -> None:
+    letter = dead_letter("t", (0, 0), b"key", b"", "malformed", "", _MOST, [("tenant", b"acme"), ("empty", None)])
+    assert letter.headers[:2] == [("tenant", b"acme"), ("empty", None)]
+
+
+def test_a_key_and_headers_of_any_size_leave_a_letter_that_fits() -> None:
+    own = [(f"header-{number}", b"x" * 500) for number in range(5_000)]
+    letter = dead_letter("t", (0, 0), b"k" * 5_000_000, b"v" * 5_000_000, "malformed", "d" * 5_000, _MOST, own)
+    assert letter.key is not None
+    assert letter.value is not None
+    around = sum(len(name) + len(value or b"") for name, value in letter.headers)
+    assert len(letter.key) + len(letter.value) + around < _MOST
+    assert dict(letter.headers)["spanjudge.key"] == b"k" * 4096

@@ -97,3 +97,12 @@ def test_a_broken_envelope_is_told_and_nothing_is_filed() -> None:
         desk.filing.file(_S, b"no otlp at all", 0)
     assert desk.filing.file(_S, b"", 0) == Filed()
     assert desk.book.take_rows() == ([], 0)
+
+
+def test_a_session_that_another_goes_on_from_is_over() -> None:
+    desk = _Desk(Policy(settle_ms=0))
+    desk.filing.file(_S, trace_request([span(1, 1)]), 0)
+    desk.filing.followed(Owner(Kind.SESSION, "unknown"), 0)
+    assert desk.due(2_000) == []
+    desk.filing.followed(_S.owner, 2_000)
+    assert desk.due(4_000) == ["end_marker"]

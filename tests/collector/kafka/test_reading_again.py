@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from aiokafka import AIOKafkaProducer, TopicPartition
-from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 
 from collector.kafka.clients import KafkaClients
 from collector.kafka.reading_again import ReadingAgain
@@ -38,10 +37,7 @@ async def test_the_messages_asked_for_are_found_in_order(kafka: Desk) -> None:
 async def test_what_kafka_has_deleted_is_not_among_them(kafka: Desk) -> None:
     bench = Bench(kafka)
     at = await _filled(bench, 10)
-    admin = AIOKafkaAdminClient(bootstrap_servers=kafka.bootstrap)
-    await admin.start()
-    await admin.delete_records({at: RecordsToDelete(before_offset=5)})
-    await admin.close()
+    await kafka.delete_before(at.topic, 5, at.partition)
     again = ReadingAgain(KafkaClients(bench.kafka))
     try:
         assert [record.offset for record in await again.read(at, [1, 4, 5, 9])] == [5, 9]

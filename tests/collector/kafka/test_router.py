@@ -8,8 +8,8 @@ from pathlib import Path
 
 import orjson
 import pytest
-from aiokafka import AIOKafkaProducer, TopicPartition
-from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, RecordsToDelete
+from aiokafka import AIOKafkaProducer
+from aiokafka.admin import AIOKafkaAdminClient, NewPartitions
 
 from collector.kafka.clients import KafkaClients
 from collector.kafka.dead_letters import CAUSE, DETAIL, OFFSET, TOPIC
@@ -355,10 +355,7 @@ async def test_messages_that_kafka_deleted_are_counted(kafka: Desk) -> None:
         await bench.caught_up()
     requests = [trace_request([span(1, number, session__id="ann")]) for number in (2, 3, 4)]
     await bench.spans(1, *requests)
-    admin = AIOKafkaAdminClient(bootstrap_servers=kafka.bootstrap)
-    await admin.start()
-    await admin.delete_records({TopicPartition(bench.topics.spans, 0): RecordsToDelete(before_offset=3)})
-    await admin.close()
+    await kafka.delete_before(bench.topics.spans, 3)
     async with routing(bench) as running:
         given = await bench.until(ann={1, 4})
         assert given["ann"].spans.total() == 2

@@ -23,6 +23,17 @@ def test_times_of_sessions_hold_where_none_are_given() -> None:
     assert (patience.name_ms, patience.remember_ms, patience.most_ms) == (60_000, 180_000, 600_000)
 
 
+def test_the_longest_times_of_any_rule_hold_for_all_traces() -> None:
+    rules = [
+        {"service": "slow-*", "idle_seconds": 900, "max_age_seconds": 7200},
+        {"service": "quick-*", "idle_seconds": 5},
+        {"service": "long-*", "max_age_seconds": 3600},
+    ]
+    sessions = {"idle_seconds": 60, "late_window_seconds": 120, "max_age_seconds": 600, "rules": rules}
+    patience = _rules({}, sessions=sessions).patience
+    assert (patience.name_ms, patience.remember_ms, patience.most_ms) == (900_000, 1_020_000, 7_200_000)
+
+
 def test_times_that_are_given_hold() -> None:
     router = {"unnamed_seconds": 1, "root_seconds": 2, "remember_seconds": 3, "max_traces": 4}
     patience = _rules(router).patience

@@ -459,3 +459,19 @@ def test_every_item_is_where_it_belongs_exactly_once(steps: list[tuple[str, Any,
 
 def test_the_key_of_a_trace_is_that_of_the_topic() -> None:
     assert session_key(Owner(Kind.TRACE, f"{1:032x}")) == b"\0" + _trace(1).encode()
+
+
+def test_a_session_that_another_goes_on_from_is_told_wherever_it_stands() -> None:
+    partition = Partition()
+    start = record(None, "session.start", session__id="eve", session__previous_id="ann")
+    partition.put(Message("logs", 0, "acme", log_request([start, start])))
+    turn = partition.turn()
+    assert turn.followed == [Owner(Kind.SESSION, "ann", "acme")]
+    assert partition.turn().followed == []
+
+
+def test_of_a_session_outside_the_sample_nobody_is_told_that_it_is_over() -> None:
+    partition = Partition(rate=0.0)
+    start = record(None, "session.start", session__id="eve", session__previous_id="ann")
+    partition.put(Message("logs", 0, "", log_request([start])))
+    assert partition.turn().followed == []

@@ -13,11 +13,12 @@ from collector.kafka.bundles import Bundle
 from collector.kafka.clients import KafkaClients
 from collector.kafka.dead_letters import dead_letter
 from collector.kafka.link_log import Chunk, LinkLog
-from collector.kafka.session_topic import MOVED_TO, session_partition
+from collector.kafka.session_topic import MOVED_TO, SessionMessage, read_message, session_key, session_partition
 from collector.kafka.topics import ROUTER, Layout, ensure_topics
 from collector.kafka.trace_facts import TraceFact, decode_facts
 from collector.kafka.trace_router import Moved, Turn
 from collector.kafka.turn_writing import TurnWriting
+from collector.sessions.keys import Kind, Owner
 from tests.collector.kafka.routers import Bench
 from tests.collector.sessions.telemetry import span, trace_id, trace_request
 from tests.eventually import eventually
@@ -25,9 +26,16 @@ from tests.kafka.desk import Desk, Message
 
 pytestmark = pytest.mark.integration("kafka")
 
+_EVE = Owner(Kind.SESSION, "eve", "acme")
 
-def _turn(*bundles: Bundle, facts: tuple[TraceFact, ...] = (), moved: tuple[Moved, ...] = ()) -> Turn:
-    return Turn(bundles, moved, facts, (), {}, {}, 0)
+
+def _turn(
+    *bundles: Bundle,
+    facts: tuple[TraceFact, ...] = (),
+    moved: tuple[Moved, ...] = (),
+    followed: tuple[Owner, ...] = (),
+) -> Turn:
+    return Turn(bundles, moved, followed, facts, (), {}, {}, 0)
 
 
 def _bundle(number: int, size: int = 0) -> Bundle:
@@ -51,7 +59,7 @@ async def test_everything_of_a_turn_is_written_where_it_belongs(kafka: Desk) -> 
     at = TopicPartition(bench.topics.spans, 1)
     fact = TraceFact(("acme", trace_id(1)), names=("ann",))
     letter = dead_letter(at.topic, (1, 4), b"k", b"bad", "undecodable", "no OTLP", 1_000_000)
-    turn = _turn(_bundle(1), facts=(fact,), moved=(Moved(b"acme\0trace:01", "acme", "ann"),))
+    turn = _turn(_bundle(1), facts=(fact,), moved=(Moved(b"acme\0trace:01", "acme", "ann"),), followed=(_EVE,))
     async with _writing(bench) as (writing, layout):
         links, old = LinkLog(0, (), 1), Chunk(b"old", (), 0, 0)
         (chunk,) = await writing.write(turn, [letter], links, [old], {at: (5, "7")}, now_ms=3)
@@ -66,6 +74,8 @@ async def test_everything_of_a_turn_is_written_where_it_belongs(kafka: Desk) -> 
     sessions = {message.key: message for message in await bench.sessions()}
     assert sessions[b"acme\0ann"].value == _bundle(1).value
     assert sessions[b"acme\0trace:01"].headers[MOVED_TO] == b"ann"
+    eve = sessions[session_key(_EVE)]
+    assert read_message(eve.key, eve.headers.items()) == SessionMessage(_EVE, "logs", followed=True)
     for key, message in sessions.items():
         assert key is not None
         assert message.partition == session_partition(key, layout.partitions["sessions"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from judge.verdict import Judged, NotApplicable, NotJudged, Outcome, Score, Sess
 
 _OWNER = Owner(Kind.SESSION, "café\0", "acme")
 _FIRST = Closed(1, "idle", 1_700_000_000_000, 41, 0.5)
+_CLOSING = json.loads(encode(SessionRecord(_OWNER).with_closing(_FIRST)))["closings"][0]
 _SECOND = replace(_FIRST, revision=2, last_offset=90)
 
 
@@ -66,7 +68,55 @@ def test_with_answers_that_wait_a_session_is_not_settled() -> None:
     assert record.judged(1, _VERDICTS[:2]).settled
 
 
-@pytest.mark.parametrize("value", [b"", b"null", b"[]", b"\xff", b'{"version":1}', b'{"version":2}', b'"text"'])
+def test_verdicts_that_no_message_has_room_for_are_left_out_and_counted() -> None:
+    verdicts = [_judged(f"evaluator {number}", NotApplicable("")) for number in range(100)]
+    record = SessionRecord(_OWNER).with_closing(_FIRST).judged(1, verdicts)
+    assert json.loads(encode(record, 100_000))["verdicts_left_out"] == 0
+    short = encode(record, 10_000)
+    assert len(short) <= 10_000
+    assert (json.loads(short)["verdicts"], json.loads(short)["verdicts_left_out"]) == ([], 100)
+    assert decode(short) == record.without_verdicts()
+
+
+@pytest.mark.parametrize(
+    "strange",
+    [
+        {"session": 5},
+        {"session": None},
+        {"session": "\ud800"},
+        {"tenant": []},
+        {"kind": "tenant"},
+        {"pending": -1},
+        {"pending": 2**70},
+        {"verdicts": None},
+        {"closings": [{}]},
+        *(
+            {"closings": [{**_CLOSING, key: value}]}
+            for key, value in (
+                ("revision", 0),
+                ("revision", 70_000),
+                ("revision", True),
+                ("closed_ms", -1),
+                ("closed_ms", 2**60),
+                ("last_offset", 2**63),
+                ("last_offset", "7"),
+                ("close_reason", 7),
+                ("inclusion_probability", float("nan")),
+                ("inclusion_probability", -1),
+            )
+        ),
+    ],
+    ids=str,
+)
+def test_what_no_worker_has_written_is_told(strange: dict[str, Any]) -> None:
+    said = json.loads(encode(SessionRecord(_OWNER).with_closing(_FIRST)))
+    with pytest.raises(UnreadableRecord):
+        decode(json.dumps({**said, **strange}).encode())
+
+
+@pytest.mark.parametrize(
+    "value", [b"", b"null", b"[]", b"\xff", b'{"version":1}', b'{"version":2}', b'"text"', b"[" * 100_000], ids=range(8)
+)
 def test_a_record_that_cannot_be_read_is_told(value: bytes) -> None:
     with pytest.raises(UnreadableRecord):
         decode(value)

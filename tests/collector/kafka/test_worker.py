@@ -6,15 +6,16 @@ import asyncio
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from collector.kafka.session_topic import session_headers, session_key, session_partition
+from collector.kafka.session_topic import followed_headers, session_headers, session_key, session_partition
 from collector.kafka.worker import Bounds
 from collector.sessions.keys import Kind, Owner
 from judge.verdict import NotJudged
 from tests.collector.kafka.working import Working, working, world
-from tests.collector.sessions.telemetry import trace_id
+from tests.collector.sessions.telemetry import span, trace_id, trace_request
 from tests.eventually import eventually
 from tests.kafka.broker import Broker
 from tests.kafka.cluster import KAFKAS_OWN, Cluster, coordinating
@@ -228,6 +229,101 @@ async def test_a_trace_that_is_named_while_it_is_open_is_not_judged_alone(kafka:
         assert half.value("sessions_discarded_total", reason="moved") == 1
 
 
+async def test_a_session_that_another_goes_on_from_is_judged_without_waiting_for_silence(
+    kafka: Desk, tmp_path: Path
+) -> None:
+    async with world(kafka, tmp_path) as there, working(there) as half:
+        await there.send("s")
+        key = session_key(Owner(Kind.SESSION, "s"))
+        await kafka.send(there.topics.sessions, key, b"", followed_headers(""))
+        await half.silence(5)
+        await half.judged("s")
+        (closed,) = await there.store.session("s")
+        assert closed.close_reason == "end_marker"
+
+
+@pytest.mark.parametrize(
+    ("key", "headers"),
+    [
+        (b"\0trace:" + b"0A" * 16, session_headers("traces", "")),
+        (b"\0s", [*session_headers("traces", "")[:1], ("spanjudge.version", None)]),
+        (b"\0t", [*session_headers("traces", "")[1:], ("spanjudge.signal", None)]),
+        (b"k" * 300_000, [("note", b"x" * 300_000)]),
+    ],
+    ids=["a trace id of other letters", "no version", "no signal", "a large key and headers"],
+)
+async def test_what_a_stranger_writes_is_a_dead_letter_and_holds_up_nothing(
+    kafka: Desk, tmp_path: Path, key: bytes, headers: list[Any]
+) -> None:
+    async with world(kafka, tmp_path) as there, working(there) as half:
+        await kafka.send(there.topics.sessions, key, trace_request([span(1, 1)]), headers)
+        await there.send("s")
+        await half.silence()
+        await half.judged("s")
+        assert len(await kafka.read(there.topics.dead_letters)) == 1
+        assert half.worker.problem() is None
+
+
+async def test_a_record_of_a_session_that_no_worker_has_written_tells_nothing(kafka: Desk, tmp_path: Path) -> None:
+    async with world(kafka, tmp_path) as there:
+        strange = b'{"version":1,"session":5,"tenant":"","kind":"session","pending":0,"verdicts":[],"closings":[]}'
+        for value in (strange, b"[" * 100_000, b"null", b""):
+            await kafka.send(there.topics.verdicts, b"\0s", value, [])
+        async with working(there) as half:
+            await there.send("s")
+            await half.silence()
+
+            async def judged() -> bool:
+                return await there.revisions() == {"s": [1]}
+
+            await eventually(judged, "it is judged", within_s=60)
+
+
+async def test_verdicts_that_no_message_has_room_for_are_in_the_store(kafka: Desk, tmp_path: Path) -> None:
+    async with world(kafka, tmp_path) as there:
+        async with working(there, bounds=Bounds(10**9, 500)) as half:
+            await there.send("s")
+            await half.silence()
+            await half.judged("s")
+        (record,) = (await there.records())["s"][-1:]
+        assert record["verdicts"] == []
+        ref = (await there.store.session("s"))[0].ref
+        assert record["verdicts_left_out"] == len(await there.store.verdicts(ref)) > 0
+
+
+async def test_what_kafka_deleted_before_it_was_read_is_counted(kafka: Desk, tmp_path: Path) -> None:
+    async with world(kafka, tmp_path) as there:
+        await there.send("gone")
+        async with working(there, "first") as first:
+            await first.has_read()
+        await kafka.delete_before(there.topics.sessions, 1)
+        await there.send("s")
+        async with working(there, "second") as second:
+            await second.silence()
+            await second.judged("s")
+            assert second.value("kafka_sessions_skipped_total") == 1
+            assert (await there.revisions()).keys() == {"s"}
+
+
+async def test_a_topic_that_is_made_anew_is_read_from_its_beginning(kafka: Desk, tmp_path: Path) -> None:
+    async with world(kafka, tmp_path, extra={"consumer": {"metadata_max_age_ms": 500}}) as there:
+        async with working(there) as half:
+            for _ in range(3):
+                await there.send("before")
+            await half.silence()
+            await half.judged("before")
+            await kafka.delete(there.topics.sessions)
+            await kafka.create(there.topics.sessions)
+            await there.send("after")
+
+            async def closed() -> bool:
+                half.world.clock.advance(61)
+                return "after" in await there.revisions()
+
+            await eventually(closed, "what is in the new topic is judged", within_s=60)
+        assert await there.revisions() == {"before": [1], "after": [1]}
+
+
 async def test_a_message_that_nobody_can_read_is_a_dead_letter_and_holds_up_nothing(
     kafka: Desk, tmp_path: Path
 ) -> None:
@@ -292,7 +388,10 @@ async def test_reading_pauses_while_too_many_closings_wait_and_goes_on_after(kaf
 
 
 async def test_a_full_disk_pauses_reading_and_closing_goes_on(kafka: Desk, tmp_path: Path) -> None:
-    async with world(kafka, tmp_path) as there, working(there, bounds=Bounds(journal_bytes=0)) as half:
+    async with (
+        world(kafka, tmp_path) as there,
+        working(there, bounds=Bounds(0, 10**6)) as half,
+    ):
 
         async def full() -> bool:
             return "have grown" in (half.worker.problem() or "")

@@ -108,7 +108,7 @@ class World:
 
     async def begin_partition(self, number: int) -> None:
         """As another worker does that is given the partition."""
-        writer = VerdictWriter(KafkaClients(self.kafka), self.topics.verdicts, number)
+        writer = VerdictWriter(KafkaClients(self.kafka), self.topics.verdicts, number, 1_000_000)
         await writer.start()
         await writer.stop()
 
@@ -247,7 +247,7 @@ async def working(
         max_waiting=max_waiting,
         retry_s=0.1,
     )
-    worker = Worker(clients, watch, means, bounds or Bounds())
+    worker = Worker(clients, watch, means, bounds or Bounds(20 * 1024**3, layout.most_bytes))
     await worker.start()
     running = asyncio.create_task(worker.run())
     half = Working(there, worker, watch, gate, metrics, running)
