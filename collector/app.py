@@ -75,8 +75,8 @@ class App:
         `KafkaProblem`.
         """
         directory = self._config.data_dir
-        self._lock = await _lock(directory)
         self._guard = await asyncio.to_thread(open_guard, self._config, self._clock, self._metrics)
+        self._lock = await _lock(directory)
         concluding = composites_for(self._config.composite.rules(), self._metrics.verdict)
         self._store = await asyncio.to_thread(
             open_store,
@@ -107,8 +107,8 @@ class App:
         if common.exporting is not None:
             self._exporting_task = self._run("exporting verdicts", common.exporting.run(self._stop_exporting))
         addresses = await self._listen()
-        self._run("deleting old sessions", self._forget_old())
         self._run("looking at certificates", self._guard.run())
+        self._run("deleting old sessions", self._forget_old())
         # What lives long is in place; full passes of the garbage collector need not look at it again. Nor need it come
         # by for every few spans: what a request makes is in no circles, and goes when the request does.
         gc.collect()
@@ -171,8 +171,8 @@ class App:
     def reload(self) -> None:
         """Soon, read the configuration again."""
         self._reloading.ask()
-
         self._guard.look_now()
+
     def _take_effect(self, now: InForce) -> None:
         """What the evaluators judge by already."""
         config = now.config
@@ -268,10 +268,10 @@ class App:
             return f"{NO_JUDGE.reason}: {NO_JUDGE.detail}"
         return self._common.asking.problem()
 
-    async def _refresh(self) -> None:
     async def _check_credentials(self) -> str | None:
         return self._guard.problem()
 
+    async def _refresh(self) -> None:
         """Gauges, as they are at the moment of a scrape."""
         common, metrics = self._common, self._metrics
         self._source.refresh()

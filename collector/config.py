@@ -232,18 +232,14 @@ class OtlpExport(Section):
     endpoint: str = Field(description="http://host:4317 for grpc, http://host:4318 for http/protobuf; https:// for TLS")
     protocol: Literal["grpc", "http/protobuf"] = "grpc"
     headers: dict[str, SecretStr] = Field(default_factory=dict)
-    timeout_seconds: Seconds = 10
-    retry_max_seconds: Seconds = 60
-    spans: bool = True
-    events: bool = True
     bearer_token_file: Path | None = Field(
         None, description="file with a token, sent as authorization: Bearer TOKEN; read again when it changes"
     )
     tls: ExportTls | None = None
-
-
-class Retention(Section):
-    """How long closed sessions and their verdicts stay. Labels and baselines are copies and stay."""
+    timeout_seconds: Seconds = 10
+    retry_max_seconds: Seconds = 60
+    spans: bool = True
+    events: bool = True
 
     @field_validator("endpoint")
     @classmethod
@@ -273,6 +269,10 @@ class Retention(Section):
         if tls is not None and not info.data.get("endpoint", "https://").startswith("https://"):
             raise ValueError("is not used with an endpoint that does not begin with https://: write that, or remove it")
         return tls
+
+
+class Retention(Section):
+    """How long closed sessions and their verdicts stay. Labels and baselines are copies and stay."""
 
     days: float = Field(30, gt=0, allow_inf_nan=False, description="delete sessions that closed this long ago")
 
