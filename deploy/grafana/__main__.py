@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 from deploy.grafana.judge import JUDGE
-from deploy.grafana.parts import dashboard_json
 from deploy.grafana.pipeline import PIPELINE
 from deploy.grafana.quality import QUALITY
 from deploy.grafana.skills import SKILLS
+from deploy.grafana.writing import dashboard_json
 
 DIRECTORY = Path(__file__).parent / "dashboards"
 DASHBOARDS = (QUALITY, SKILLS, JUDGE, PIPELINE)

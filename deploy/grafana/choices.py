@@ -1,4 +1,4 @@
-"""Choices and marks that several dashboards have."""
+"""Choices, marks and ways to choose verdicts that several rows or dashboards have."""
 
 from __future__ import annotations
 
@@ -24,6 +24,10 @@ MODEL = Variable("model", "Model", series("judge_requests_total"), "a model that
 OF_VERDICT = ('service=~"$service"', 'evaluator=~"$evaluator"', 'agent_version=~"$agent_version"')
 OF_SKILL = ('service=~"$service"', 'skill=~"$skill"', 'agent_version=~"$agent_version"')
 OF_SESSION = ('service=~"$service"', 'agent_version=~"$agent_version"')
+
+SCORED = series("verdicts_total", *OF_VERDICT, 'label!~"not_judged|not_applicable"')
+NOT_JUDGED = series("verdicts_total", *OF_VERDICT, 'label="not_judged"')
+TO_BE_JUDGED = series("verdicts_total", *OF_VERDICT, 'label!="not_applicable"')
 
 _VERSIONS = series("pass_ratio_verdicts", *OF_SESSION)
 

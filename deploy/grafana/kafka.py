@@ -156,12 +156,13 @@ WORKERS = Row(
             ],
         ),
         Panel(
-            "Lost shares and failed reads",
-            "In each window. Both mend themselves; again and again they mean two workers with one identity, or a sick "
-            "disk.",
+            "Lost shares, failed reads, messages deleted unread",
+            "In each window. The first two mend themselves; again and again they mean two workers with one identity, "
+            "or a sick disk. What Kafka deleted is lost: lengthen the retention of the topic of sessions.",
             [
                 Query(growth(series("kafka_shares_lost_total"), WINDOW), "shares lost"),
                 Query(growth(series("kafka_read_failures_total"), WINDOW), "reads failed"),
+                Query(growth(series("kafka_sessions_skipped_total"), WINDOW), "deleted before they were read"),
             ],
         ),
     ],

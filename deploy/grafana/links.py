@@ -12,7 +12,7 @@ def sessions(panel_kind: str, *labels: str, **fixed: str) -> Link:
     """The page's list of sessions, with the filters of the thing that was clicked: the labels of a line of a graph, or
     the columns of a line of a table. `fixed` filters are the same for all."""
     given = [f"{name}={quote(value)}" for name, value in fixed.items()]
-    clicked = [f"{name}={_clicked(panel_kind, name)}" for name in labels]
+    clicked = [f"{_FILTERS.get(name, name)}={_clicked(panel_kind, name)}" for name in labels]
     return Link("Sessions on SpanJudge's page", f"${{page}}/sessions?{'&'.join((*given, *clicked))}")
 
 
@@ -31,6 +31,8 @@ def verdict_spans(panel_kind: str, *labels: str, **fixed: str) -> Link:
     return Link("Verdict spans in the trace back-end", f"/explore?schemaVersion=1&panes={_quoted(pane)}&orgId=1")
 
 
+_FILTERS = {"agent_version": "version"}
+"""What the page calls it, where that is not the label's name."""
 _ATTRIBUTES = {
     "evaluator": "span.gen_ai.evaluation.name",
     "label": "span.gen_ai.evaluation.score.label",

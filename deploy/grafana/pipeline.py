@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from deploy.grafana.choices import ALERT, INSTANCE, JOB, RELEASE, RELOAD
+from deploy.grafana.intake import BOOKS, DOORS, JOURNAL
 from deploy.grafana.kafka import RECEIVERS, ROUTERS, WORKERS
 from deploy.grafana.parts import Dashboard, Panel, Query, Row
 from deploy.grafana.promql import (
@@ -17,13 +18,6 @@ from deploy.grafana.promql import (
     ratio,
     series,
 )
-
-
-def _in_flight(items: str, signal: str) -> str:
-    """Received, and neither stored nor dropped."""
-    dropped = series("dropped_total", f'signal="{signal}"')
-    received, stored = series(f"{items}_received_total"), series(f"{items}_stored_total")
-    return f"sum by (instance) ({received}) - sum by (instance) ({stored}) - sum by (instance) ({dropped})"
 
 
 def _of_process(name: str) -> str:
@@ -106,96 +100,6 @@ _AT_A_GLANCE = Row(
     ],
 )
 
-_BOOKS = Row(
-    "Books",
-    [
-        Panel(
-            "Received and stored",
-            "Spans and records a second. Stored far below received: see Dropped.",
-            [
-                Query(per_second(series("spans_received_total")), "spans received"),
-                Query(per_second(series("spans_stored_total")), "spans stored"),
-                Query(per_second(series("records_received_total")), "records received"),
-                Query(per_second(series("records_stored_total")), "records stored"),
-            ],
-            unit="cps",
-        ),
-        Panel(
-            "Dropped, by reason",
-            "sampled_out and own are meant to be. refused: the sender keeps them. malformed: a broken sender. "
-            "no_session: sessions.without_id. session_full: sessions.max_spans, max_bytes. oversized: among the dead "
-            "letters.",
-            [Query(per_second(series("dropped_total"), "signal", "reason"), "{{signal}} {{reason}}")],
-            unit="cps",
-        ),
-        Panel(
-            "Books: received, and neither stored nor dropped",
-            "What is in flight; 0 when nothing arrives. A line that stays above 0 for minutes is lost telemetry: "
-            "report it.",
-            [
-                Query(_in_flight("spans", "traces"), "spans {{instance}}"),
-                Query(_in_flight("records", "logs"), "records {{instance}}"),
-            ],
-            least=None,
-        ),
-        Panel(
-            "Requests by outcome",
-            "OTLP requests a second. ok and partial are acknowledged; malformed and too_large are dropped by their "
-            "senders.",
-            [
-                Query(
-                    per_second(series("request_duration_seconds_count"), "transport", "outcome"),
-                    "{{transport}} {{outcome}}",
-                )
-            ],
-            unit="reqps",
-        ),
-        Panel(
-            "Time to answer a request",
-            "99 % of requests were quicker. Exporters give up after 5 to 10 seconds by default.",
-            [Query(quantile(0.99, "request_duration_seconds", (), "transport", "signal"), "{{transport}} {{signal}}")],
-            unit="s",
-        ),
-        Panel(
-            "Late or undecodable",
-            "Late: came after sessions.late_window_seconds, kept and not judged. Undecodable: stored, and no span or "
-            "record after all.",
-            [
-                Query(growth(series("late_total"), WINDOW, "signal"), "late {{signal}}"),
-                Query(growth(series("undecodable_total"), WINDOW, "signal"), "undecodable {{signal}}"),
-            ],
-        ),
-    ],
-)
-
-_JOURNAL = Row(
-    "Journal",
-    [
-        Panel(
-            "Time of a commit",
-            "Half and 99 % of commits were quicker. A slow disk shows here first.",
-            [
-                Query(quantile(0.5, "journal_commit_duration_seconds"), "half"),
-                Query(quantile(0.99, "journal_commit_duration_seconds"), "99 %"),
-            ],
-            unit="s",
-        ),
-        Panel(
-            "Size",
-            "At journal.max_bytes, or below journal.min_free_bytes of free disk, telemetry is refused.",
-            [Query(f"max by (instance) ({series('journal_bytes')})", "{{instance}}")],
-            unit="bytes",
-        ),
-        Panel(
-            "Age of the oldest telemetry needed",
-            "No file behind it can go. Near sessions.max_age_seconds is usual; far above: sessions that are not "
-            "evaluated.",
-            [Query(f"max by (instance) ({series('journal_oldest_needed_age_seconds')})", "{{instance}}")],
-            unit="s",
-        ),
-    ],
-)
-
 _SESSIONS = Row(
     "Sessions",
     [
@@ -234,12 +138,24 @@ _SESSIONS = Row(
             ],
         ),
         Panel(
+            "Behind with closing",
+            "Time since every session whose time had come was closed; it rises to a second or so and falls. Rising on: "
+            "evaluation.max_waiting is reached, or the store cannot be written. Kafka workers do not tell.",
+            [
+                Query(
+                    f"time() - max by (instance) ({series('closing_caught_up_timestamp_seconds')} > 0)", "{{instance}}"
+                )
+            ],
+            unit="s",
+        ),
+        Panel(
             "Evaluation processes",
             "Started again, by reason, and sessions evaluated again for it. timeout: one session takes too long; died: "
             "memory, or a plug-in.",
             [
                 Query(growth(series("evaluation_restarts_total"), WINDOW, "reason"), "started again: {{reason}}"),
                 Query(growth(series("evaluation_retries_total"), WINDOW), "sessions again"),
+                Query(f"max by (instance) ({series('evaluation_ends_in_a_row')})", "ends in a row {{instance}}"),
             ],
         ),
         Panel(
@@ -321,7 +237,14 @@ _PROCESS = Row(
             most=1,
         ),
         Panel(
-            "Configuration and labels",
+            "Configuration in force",
+            "0 while the configuration was read again and could not be used: the log has file, line and key, and the "
+            "earlier one stays in force.",
+            [Query(f"min by (instance) ({series('config_last_reload_successful')})", "{{instance}}")],
+            most=1,
+        ),
+        Panel(
+            "Reloads and labels",
             "Reloads by outcome, and label values folded into `other`, in each window. failure: the log has file, line "
             "and key; the old configuration stays in force. Many folded: names made up by agents.",
             [
@@ -362,6 +285,6 @@ PIPELINE = Dashboard(
     "SpanJudge: pipeline",
     "Whether telemetry arrives, is kept, evaluated and published, and what SpanJudge itself uses.",
     [JOB, INSTANCE],
-    [_AT_A_GLANCE, _BOOKS, _JOURNAL, _SESSIONS, _EXPORT, _PROCESS, RECEIVERS, ROUTERS, WORKERS],
+    [_AT_A_GLANCE, BOOKS, JOURNAL, _SESSIONS, _EXPORT, _PROCESS, DOORS, RECEIVERS, ROUTERS, WORKERS],
     [RELOAD, RELEASE, ALERT],
 )

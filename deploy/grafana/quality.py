@@ -9,114 +9,25 @@ from deploy.grafana.choices import (
     INSTANCE,
     JOB,
     NEW_VERSION,
-    OF_SESSION,
+    NOT_JUDGED,
     OF_VERDICT,
     RELOAD,
+    SCORED,
     SERVICE,
+    TO_BE_JUDGED,
 )
+from deploy.grafana.glance import AT_A_GLANCE
 from deploy.grafana.links import sessions, verdict_spans
 from deploy.grafana.parts import Dashboard, Panel, Query, Row
-from deploy.grafana.promql import ALL_SHOWN, WINDOW, events, largest, or_zero, ratio, series
+from deploy.grafana.promql import ALL_SHOWN, WINDOW, events, largest, ratio, series
 
 _RATE_LABELS = ("service", "evaluator", "agent_version")
 _VERDICTS = series("verdicts_total", *OF_VERDICT)
-_SCORED = series("verdicts_total", *OF_VERDICT, 'label!~"not_judged|not_applicable"')
-_NOT_JUDGED = series("verdicts_total", *OF_VERDICT, 'label="not_judged"')
-_TO_BE_JUDGED = series("verdicts_total", *OF_VERDICT, 'label!="not_applicable"')
-_VIOLATED = series("verdicts_total", *OF_SESSION, 'evaluator="forbidden_events",label="violated"')
-_LEAKED = series("verdicts_total", *OF_SESSION, 'evaluator="sensitive_data",label="found"')
 
 
-def _rate(name: str, *matchers: str) -> str:
-    return largest(series(name, *(matchers or OF_VERDICT)), *_RATE_LABELS)
+def _rate(name: str) -> str:
+    return largest(series(name, *OF_VERDICT), *_RATE_LABELS)
 
-
-def _passing_sessions() -> str:
-    composite = (*OF_SESSION, 'evaluator="composite"')
-    rate, behind = _rate("pass_ratio", *composite), _rate("pass_ratio_verdicts", *composite)
-    return ratio(f"sum ({rate} * {behind})", f"sum ({behind})")
-
-
-_AT_A_GLANCE = Row(
-    "At a glance",
-    [
-        Panel(
-            "Scored verdicts",
-            "Verdicts with a score in the time shown. None at all while agents work: see Pipeline, then whether the "
-            "judge is ready.",
-            [Query(or_zero(events(_SCORED, ALL_SHOWN)))],
-            kind="stat",
-            width=4,
-            height=4,
-            decimals=0,
-        ),
-        Panel(
-            "Sessions that pass",
-            "Share of sessions that pass as a whole (composite), as counted, over calibration.window_seconds, a week "
-            "unless set. No data: no suite names what is expected. Low: see which evaluator and version below.",
-            [Query(_passing_sessions())],
-            unit="percentunit",
-            kind="stat",
-            width=4,
-            height=4,
-            thresholds=[(None, "red"), (0.8, "yellow"), (0.95, "green")],
-            links=[sessions("stat", evaluator="composite", label="fail")],
-        ),
-        Panel(
-            "Forbidden events",
-            "Sessions in which something happened that a case forbids. One is too many: open the sessions, then stop "
-            "the version or take the tool away.",
-            [Query(or_zero(events(_VIOLATED, ALL_SHOWN)))],
-            kind="stat",
-            width=4,
-            height=4,
-            thresholds=[(None, "green"), (0.5, "red")],
-            links=[
-                sessions("stat", evaluator="forbidden_events", label="violated"),
-                verdict_spans("stat", evaluator="forbidden_events", label="violated"),
-            ],
-            decimals=0,
-        ),
-        Panel(
-            "Sensitive data",
-            "Sessions with a secret or personal data in the answer or in arguments of tools. Open them; a secret is "
-            "to be replaced.",
-            [Query(or_zero(events(_LEAKED, ALL_SHOWN)))],
-            kind="stat",
-            width=4,
-            height=4,
-            thresholds=[(None, "green"), (0.5, "red")],
-            links=[
-                sessions("stat", evaluator="sensitive_data", label="found"),
-                verdict_spans("stat", evaluator="sensitive_data", label="found"),
-            ],
-            decimals=0,
-        ),
-        Panel(
-            "Not judged",
-            "Share of verdicts that should have a score and have none. They are no failures of the agent, but the "
-            "rates here are blind to them: see the reasons at the bottom.",
-            [Query(ratio(events(_NOT_JUDGED, ALL_SHOWN), events(_TO_BE_JUDGED, ALL_SHOWN)))],
-            unit="percentunit",
-            kind="stat",
-            width=4,
-            height=4,
-            thresholds=[(None, "green"), (0.05, "yellow"), (0.2, "red")],
-            links=[sessions("stat", label="not_judged")],
-        ),
-        Panel(
-            "Worst change against a baseline",
-            "The largest fall of a pass rate against the service's current baseline. No data: no baseline was "
-            "promoted. Below: of which version and evaluator, and on how many verdicts it rests.",
-            [Query(f"min ({series('baseline_delta', *OF_VERDICT)})")],
-            unit="percentunit",
-            kind="stat",
-            width=4,
-            height=4,
-            thresholds=[(None, "red"), (-0.1, "yellow"), (-0.02, "green")],
-        ),
-    ],
-)
 
 _PASS_RATIO = Row(
     "Pass ratio",
@@ -246,7 +157,7 @@ _LABELS = Row(
             "Verdicts by label",
             "Verdicts in each window, by what they say. The dots are single verdicts: click one for its trace or "
             "session.",
-            [Query(events(_SCORED, WINDOW, "evaluator", "label"), "{{evaluator}} {{label}}", exemplars=True)],
+            [Query(events(SCORED, WINDOW, "evaluator", "label"), "{{evaluator}} {{label}}", exemplars=True)],
             links=[
                 sessions("timeseries", "evaluator", "label"),
                 verdict_spans("timeseries", "evaluator", "label"),
@@ -291,7 +202,7 @@ _UNJUDGED = Row(
             "Of the verdicts that should have a score. Above a few per cent, find the reason beside this.",
             [
                 Query(
-                    ratio(events(_NOT_JUDGED, WINDOW, "evaluator"), events(_TO_BE_JUDGED, WINDOW, "evaluator")),
+                    ratio(events(NOT_JUDGED, WINDOW, "evaluator"), events(TO_BE_JUDGED, WINDOW, "evaluator")),
                     "{{evaluator}}",
                 )
             ],
@@ -321,7 +232,7 @@ QUALITY = Dashboard(
     "SpanJudge: quality",
     "Pass rates of agents by service and version, against the baseline, and what was not judged.",
     [JOB, INSTANCE, SERVICE, EVALUATOR, AGENT_VERSION],
-    [_AT_A_GLANCE, _PASS_RATIO, _BASELINE, _LABELS, _UNJUDGED],
+    [AT_A_GLANCE, _PASS_RATIO, _BASELINE, _LABELS, _UNJUDGED],
     [NEW_VERSION, RELOAD, ALERT],
     since="now-24h",
 )

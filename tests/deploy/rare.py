@@ -10,7 +10,10 @@ from judge.yardstick import Yardstick
 RARE = frozenset(
     f"spanjudge_{name}"
     for name in (
+        "access_refused_total",
         "baseline_left_out_verdicts",
+        "credential_files_replaced_total",
+        "credential_files_unusable",
         "export_failed_total",
         "export_retries_total",
         "judge_circuit_opened_total",
@@ -18,7 +21,9 @@ RARE = frozenset(
         "kafka_send_failures_total",
         "kafka_sent_bytes_total",
         "questions_expired_total",
+        "requests_denied_total",
         "stored_records_unreadable_total",
+        "tls_certificate_expiry_timestamp_seconds",
     )
 )
 """What a query may find nothing of in the scene: series that come with the first event, which does not come there."""
@@ -31,6 +36,11 @@ def rare_metrics() -> Metrics:
     metrics.record_unreadable("verdict")
     metrics.judge.circuit_opened("judge_unavailable")
     metrics.judge.question_expired("budget_spent")
+    metrics.access.refused("wrong_token")
+    metrics.tls.denied("grpc", "unknown")
+    metrics.tls.watched("receivers.grpc.tls")
+    metrics.tls.replaced("receivers.grpc.tls")
+    metrics.tls.expires("grpc", 1_900_000_000)
     _compare(metrics)
     _kafka(metrics)
     return metrics
