@@ -25,10 +25,10 @@ from collector.judge_queue.batching import Batching, LettingGo
 from collector.judge_queue.expiring import WithoutJudge
 from collector.judging import Judging
 from collector.metrics import Metrics
-from collector.reading import Chains
 from collector.rules import session_names
 from collector.sampling import ceiling
 from collector.sessions.book import IdleRule, Policy, SessionBook
+from collector.sessions.gathering import Chains
 from collector.sessions.routing import Marks, Router
 from collector.store.store import Store
 from collector.tidying import Tidying

@@ -124,7 +124,11 @@ class Sessions(Section):
         20_000, gt=0, le=1_000_000_000, description="close a session that grows past this, and take no more of it"
     )
     max_bytes: int = Field(
-        256 * 1024 * 1024, gt=0, le=2**31, description="close a session that grows past this, and take no more of it"
+        256 * 1024 * 1024,
+        gt=0,
+        le=2**31,
+        description="close a session that grows past this, and take no more of it; a closing reads no more than this of "
+        "its traces, nor of the sessions that share them, and tells what it left out",
     )
     max_open: int = Field(2_000_000, gt=0, description="refuse new telemetry above this many open sessions")
     without_id: Literal["trace", "drop"] = Field("trace", description="what to do with traces no id names")

@@ -105,7 +105,7 @@ class Metrics:
         self._late.labels(signal).inc(count)
 
     def undecodable(self, signal: Signal, count: int) -> None:
-        """Stored bytes that proved not to be a span or record when their session closed."""
+        """Stored bytes that proved not to be a span or record when their session closed, or too many to be read."""
         self._undecodable.labels(signal).inc(count)
 
     def request(self, transport: Transport, signal: Signal, outcome: RequestOutcome, seconds: float) -> None:
@@ -278,7 +278,10 @@ class Metrics:
         )
         self._late = self._counter("late_total", "Spans and records kept but not judged: too late", "signal")
         self._undecodable = self._counter(
-            "undecodable_total", "Stored spans and records that could not be decoded at closing", "signal"
+            "undecodable_total",
+            "Stored spans and records that could not be decoded at closing, or were left out there: those of traces "
+            "that are more than sessions.max_bytes together",
+            "signal",
         )
         self._requests = self._histogram(
             "request_duration_seconds",

@@ -5,19 +5,15 @@ Reading is slow (disk, decoding) and runs in a thread; it changes nothing and ca
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
-
-import structlog
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 from collector.attribution import attribute
 from collector.clock import Clock
-from collector.journal.rows import RowKey
-from collector.journal.segments import MissingRow
 from collector.sampling import Included, SampledOut, SamplingRules, decide
 from collector.sessions.assembly import absorbed, assemble
 from collector.sessions.book import Claim
+from collector.sessions.gathering import MOST_BYTES, Chains, Gathered, gather
 from collector.sessions.keys import SessionNames
 from collector.store.store import PendingQuestion
 from extractors.registry import extract
@@ -27,10 +23,6 @@ from judge.catalog import Evaluator, Plan, plan_all
 from judge.question import Question, unanswered
 from judge.suites import Suite, expectations_for
 from judge.verdict import Judged, NotJudged, SessionRef, Verdict
-
-log = structlog.get_logger(__name__)
-
-_MS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,26 +51,22 @@ class Reading:
     defects: tuple[tuple[str, Exception], ...]
 
 
-class Chains(Protocol):
-    """The journal, as far as it is read here."""
-
-    def chain(self, last_row: int) -> list[tuple[RowKey, bytes]]:
-        """The row with this number and all of the same owner before it, oldest first. Raises `MissingRow`, or
-        `StoreUnavailable` when it cannot be read just now."""
-
-
 class Reader:
-    """`judge_problem` is None when there is a judge to ask, else the `NotJudged` that questions get at once."""
+    """`judge_problem` is None when there is a judge to ask, else the `NotJudged` that questions get at once.
+    `most_bytes` is for `gather`."""
 
-    def __init__(self, journal: Chains, clock: Clock, judge_problem: NotJudged | None) -> None:
+    def __init__(
+        self, journal: Chains, clock: Clock, judge_problem: NotJudged | None, most_bytes: int = MOST_BYTES
+    ) -> None:
         self._journal = journal
         self._clock = clock
         self._judge_problem = judge_problem
+        self._most_bytes = most_bytes
 
     def read(self, claim: Claim, rules: Rules) -> Reading:
         """Raises `StoreUnavailable` when the journal cannot be read just now. Safe in any thread."""
-        own = [row for head in claim.heads for row in self._journal.chain(head)]
-        session = assemble(claim, own, list(self._neighbours(claim)), rules.session_names)
+        gathered = gather(claim, self._journal, self._most_bytes)
+        session = _told(assemble(claim, gathered.own, gathered.neighbours, rules.session_names), gathered)
         trajectory = extract(session)
         cases = expectations_for(trajectory, rules.suites)
         plan = plan_all(trajectory, cases, rules.evaluators)
@@ -110,7 +98,7 @@ class Reader:
         return Reading(
             session,
             ref,
-            absorbed=absorbed(claim, own),
+            absorbed=absorbed(claim, gathered.own),
             trajectory=trajectory,
             verdicts=tuple(map(judged, verdicts)),
             questions=tuple(map(pending, questions)),
@@ -118,11 +106,14 @@ class Reader:
             defects=plan.errors,
         )
 
-    def _neighbours(self, claim: Claim) -> Iterator[tuple[RowKey, bytes]]:
-        """Rows of other sessions in the same traces, as far as they can be read: without them some unnamed spans may
-        fall to this one, which is better than no verdicts at all."""
-        for head in claim.neighbours:
-            try:
-                yield from self._journal.chain(head)
-            except MissingRow as gone:
-                log.warning("neighbour_forgotten", digest=claim.digest.hex(), row=gone.args[0])
+
+def _told(session: Session, gathered: Gathered) -> Session:
+    """The session with what was left out of it."""
+    if not gathered.notes:
+        return session
+    return replace(
+        session,
+        notes=(*gathered.notes, *session.notes),
+        lost_spans=session.lost_spans + gathered.lost_spans,
+        lost_records=session.lost_records + gathered.lost_records,
+    )

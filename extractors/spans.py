@@ -110,8 +110,8 @@ class Session:
     """All telemetry of one conversation, closed. A session usually has several traces, one per prompt.
 
     `spans` are unique by (trace id, span id) and sorted by start, then span id; `records` by time, then arrival.
-    `notes` says what could not be decoded, for people; `lost_spans` and `lost_records` count it. `scopes` are the
-    names of all instrumentation scopes: most harnesses are told apart by these alone.
+    `notes` says what could not be decoded, or was too much, for people; `lost_spans` and `lost_records` count it.
+    `scopes` are the names of all instrumentation scopes: most harnesses are told apart by these alone.
     """
 
     session_id: str

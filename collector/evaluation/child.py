@@ -96,7 +96,7 @@ class Worker:
         self._progress = progress
         self._group = 0
         self._evaluation = Evaluation(
-            Reader(self._journal, SystemClock(), setup.judge_problem),
+            Reader(self._journal, SystemClock(), setup.judge_problem, config.sessions.max_bytes),
             self._store,
             rules,
             partial(conclude, rules=config.composite.rules()),

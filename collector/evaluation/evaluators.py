@@ -16,7 +16,8 @@ from collector.evaluation.task import Report, Task
 from collector.evaluation.wire import Setup
 from collector.in_force import InForce
 from collector.metrics import Metrics
-from collector.reading import Chains, Reader
+from collector.reading import Reader
+from collector.sessions.gathering import Chains
 from collector.store.store import Store
 from judge.verdict import NotJudged
 
@@ -63,7 +64,7 @@ class Here:
         exporters: Sequence[str],
         judge_problem: NotJudged | None,
     ) -> None:
-        reader = Reader(journal, clock, judge_problem)
+        reader = Reader(journal, clock, judge_problem, now.config.sessions.max_bytes)
         self._evaluation = Evaluation(reader, store, now.rules, following(now), exporters=exporters)
 
     async def evaluate(self, tasks: Sequence[Task]) -> Report:

@@ -42,22 +42,23 @@ class FollowedJournal:
         self._unopened: str | None = None
         """why a segment that is there is not open"""
 
-    def chain(self, last_row: int) -> list[tuple[RowKey, bytes]]:
+    def chain(self, last_row: int, most_bytes: int | None = None) -> list[tuple[RowKey, bytes]]:
         """As `Journal.chain`. Raises `MissingRow`, or `StoreUnavailable` where looking again may help."""
         try:
-            return self._chain(last_row)
+            return self._chain(last_row, most_bytes)
         except MissingRow:
             self.refresh()  # it may be in a segment that was begun since the last look
         try:
-            return self._chain(last_row)
+            return self._chain(last_row, most_bytes)
         except MissingRow as missing:
             if self._unopened is not None:
                 raise StoreUnavailable(self._unopened) from missing
             raise
 
-    def _chain(self, last_row: int) -> list[tuple[RowKey, bytes]]:
+    def _chain(self, last_row: int, most_bytes: int | None) -> list[tuple[RowKey, bytes]]:
         try:
-            return chain_in(sorted(self._open.values(), key=lambda segment: segment.first_row), last_row)
+            segments = sorted(self._open.values(), key=lambda segment: segment.first_row)
+            return chain_in(segments, last_row, most_bytes)
         except UNREADABLE as error:
             raise MissingRow(last_row) from error
         except lmdb.Error as error:

@@ -215,8 +215,8 @@ class Journal:
     def last_row(self) -> int:
         return self._segments.last_row()
 
-    def chain(self, last_row: int) -> list[tuple[RowKey, bytes]]:
-        return self._segments.chain(last_row)
+    def chain(self, last_row: int, most_bytes: int | None = None) -> list[tuple[RowKey, bytes]]:
+        return self._segments.chain(last_row, most_bytes)
 
     def clear_readers(self) -> None:
         """After the death of a process that read the journal: what it still held would keep pages from being used

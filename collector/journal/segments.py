@@ -35,6 +35,14 @@ class MissingRow(Exception):
     """A row that should be in the journal is not, or cannot be read any more; the argument is its number."""
 
 
+class ChainTooLarge(Exception):
+    """A chain has more bytes than were wanted, and was not read; `keys` are all of it, newest first."""
+
+    def __init__(self, keys: Sequence[RowKey]) -> None:
+        super().__init__(f"{len(keys)} rows of {sum(key.size for key in keys)} bytes")
+        self.keys = keys
+
+
 @dataclass(slots=True)
 class Segment:
     """`first_row` is the number of the first row that may stand in it."""
@@ -76,12 +84,20 @@ def require_whole(path: Path, environment: lmdb.Environment) -> None:
         raise OSError(f"{path} was cut short: {found} bytes of {wanted}")
 
 
-def chain_in(segments: Sequence[Segment], last_row: int) -> list[tuple[RowKey, bytes]]:
+def chain_in(segments: Sequence[Segment], last_row: int, most_bytes: int | None = None) -> list[tuple[RowKey, bytes]]:
     """The row with this number and all of the same owner before it, oldest first. `segments` are in order.
 
-    Raises `MissingRow`, and what LMDB and broken rows raise.
+    Raises `ChainTooLarge` before any value is read, `MissingRow`, and what LMDB and broken rows raise.
     """
-    rows: list[tuple[RowKey, bytes]] = []
+    if most_bytes is not None:
+        keys = [key for key, _ in _chained(segments, last_row, values=False)]
+        if sum(key.size for key in keys) > most_bytes:
+            raise ChainTooLarge(keys)
+    return list(_chained(segments, last_row, values=True))[::-1]
+
+
+def _chained(segments: Sequence[Segment], last_row: int, *, values: bool) -> Iterator[tuple[RowKey, bytes]]:
+    """Newest first, b"" for values that are not wanted."""
     row = last_row
     for segment in reversed(segments):
         if row < segment.first_row:
@@ -94,15 +110,13 @@ def chain_in(segments: Sequence[Segment], last_row: int) -> list[tuple[RowKey, b
                 key = decode_key(cursor.key())
                 if key.row != row:
                     raise MissingRow(row)
-                rows.append((key, cursor.value()))
+                yield key, cursor.value() if values else b""
                 row = key.before
         if row == NO_ROW:
             break
     else:
         if row != NO_ROW:
             raise MissingRow(row)
-    rows.reverse()
-    return rows
 
 
 class _Readers:
@@ -250,16 +264,17 @@ class Segments:
         if place_of(segment.path) != segment.place:
             raise FileNotFoundError(f"{segment.path} is another directory than the one that was opened")
 
-    def chain(self, last_row: int) -> list[tuple[RowKey, bytes]]:
+    def chain(self, last_row: int, most_bytes: int | None = None) -> list[tuple[RowKey, bytes]]:
         """The row with this number and all of the same owner before it, oldest first.
 
-        Raises `MissingRow` when one of them is in no segment, `StoreUnavailable` when the journal cannot be read.
+        Raises `MissingRow` when one of them is in no segment, `StoreUnavailable` when the journal cannot be read,
+        `ChainTooLarge` when they have more than `most_bytes`.
         """
         try:
             with self._readers.one():
                 if self._closed:
                     raise StoreUnavailable(f"the journal in {self._directory} is closed")
-                return chain_in(self._segments, last_row)
+                return chain_in(self._segments, last_row, most_bytes)
         except UNREADABLE as error:  # will not get better: not to be tried again, as the rest is
             raise MissingRow(last_row) from error
         except lmdb.Error as error:

@@ -23,7 +23,7 @@ _BITS = 40
 class Chained(Protocol):
     """A journal, as far as it is read here."""
 
-    def chain(self, last_row: int) -> list[tuple[RowKey, bytes]]: ...
+    def chain(self, last_row: int, most_bytes: int | None = None) -> list[tuple[RowKey, bytes]]: ...
 
     def clear_readers(self) -> None: ...
 
@@ -63,13 +63,13 @@ class OpenPlaces:
     def remove(self, place: int) -> None:
         self._journals.pop(place, None)
 
-    def chain(self, last_row: int) -> list[tuple[RowKey, bytes]]:
+    def chain(self, last_row: int, most_bytes: int | None = None) -> list[tuple[RowKey, bytes]]:
         """As `Journal.chain`. A place that was given up is away, not damaged: whoever has the partition now reads it
         all again."""
         journal = self._journals.get(place_of(last_row))
         if journal is None:
             raise StoreUnavailable("the partition was given up")
-        return journal.chain(last_row)
+        return journal.chain(last_row, most_bytes)
 
     def clear_readers(self) -> None:
         """As `Journal.clear_readers`, of all."""
@@ -85,7 +85,7 @@ class FollowedPlaces:
         self._follow: Callable[[Path], FollowedJournal] = lambda path: FollowedJournal(path, segment_bytes)
         self._open: dict[int, FollowedJournal] = {}
 
-    def chain(self, last_row: int) -> list[tuple[RowKey, bytes]]:
+    def chain(self, last_row: int, most_bytes: int | None = None) -> list[tuple[RowKey, bytes]]:
         """As `OpenPlaces.chain`."""
         place = place_of(last_row)
         path = directory_of(self._directory, place)
@@ -93,7 +93,7 @@ class FollowedPlaces:
         if journal is None:
             journal = self._open[place] = self._follow(path)
         try:
-            return journal.chain(last_row)
+            return journal.chain(last_row, most_bytes)
         except MissingRow as missing:
             if not path.exists():
                 raise StoreUnavailable("the partition was given up") from missing

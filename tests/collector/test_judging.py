@@ -244,7 +244,8 @@ async def test_a_session_is_judged_though_its_neighbours_are_gone(tmp_path: Path
         await at.send("ann")
         at.judging.add([replace(await at.claim("ann"), neighbours=(10**6,))])
         await at.finish()
-        assert await at.notes() == {"ann": ""}
+        assert "forgotten: sessions that shared its traces (1)" in (await at.notes())["ann"]
+        assert at.half.value("sessions_closed_total", reason="idle") == 1
 
 
 async def test_the_same_closing_handed_on_twice_is_kept_once(tmp_path: Path) -> None:

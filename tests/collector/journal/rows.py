@@ -8,5 +8,7 @@ from collector.sessions.keys import Kind, Owner
 
 def row(number: int, before: int = NO_ROW, content: bytes = b"telemetry", session: str = "ann") -> Row:
     owner = Owner(Kind.SESSION, session)
-    key = RowKey(number, before, owner.digest, 1000 + number, Kind.SESSION, RowType.TELEMETRY, items=1)
-    return key.encode(), (names(owner), content)
+    head = names(owner)
+    size = len(head) + len(content)
+    key = RowKey(number, before, owner.digest, 1000 + number, Kind.SESSION, RowType.TELEMETRY, items=1, size=size)
+    return key.encode(), (head, content)

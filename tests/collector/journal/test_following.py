@@ -13,7 +13,7 @@ import pytest
 
 from collector.errors import StoreUnavailable
 from collector.journal.following import FollowedJournal
-from collector.journal.segments import MissingRow, Segments
+from collector.journal.segments import ChainTooLarge, MissingRow, Segments
 from tests.collector.journal.rows import row
 
 SEGMENT_BYTES = 1024**2
@@ -54,6 +54,16 @@ def test_rows_and_segments_that_come_while_it_reads_are_found(tmp_path: Path) ->
         tell("start 3")
         tell("append 3 2")
         assert _rows(journal, 3) == [1, 2, 3]
+        journal.close()
+
+
+def test_a_chain_is_bounded_as_its_owner_bounds_it(tmp_path: Path) -> None:
+    with _written_elsewhere(tmp_path) as tell:
+        tell("start 1")
+        tell("append 1 0")
+        journal = FollowedJournal(tmp_path, SEGMENT_BYTES)
+        with pytest.raises(ChainTooLarge):
+            journal.chain(1, 1)
         journal.close()
 
 

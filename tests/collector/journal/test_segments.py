@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from collector.errors import StoreUnavailable
 from collector.journal.rows import NO_ROW, RowType
-from collector.journal.segments import MissingRow, Segments
+from collector.journal.segments import ChainTooLarge, MissingRow, Segments
 from tests.collector.journal.rows import row
 
 SEGMENT_BYTES = 1024**2
@@ -67,6 +67,15 @@ def test_a_chain_is_one_owners_rows_only(tmp_path: Path) -> None:
     segments.append([row(1, content=b"a"), row(2, content=b"b", session="bob"), row(3, 1, content=b"c")])
     assert [(key.row, value[-1:]) for key, value in segments.chain(3)] == [(1, b"a"), (3, b"c")]
     assert [key.row for key, _ in segments.chain(2)] == [2]
+
+
+def test_a_chain_with_more_bytes_than_are_wanted_is_not_read_and_what_it_is_told(tmp_path: Path) -> None:
+    segments = _three_files(tmp_path)
+    size = sum(key.size for key, _ in segments.chain(6))
+    assert len(segments.chain(6, size)) == 6
+    with pytest.raises(ChainTooLarge, match=f"6 rows of {size} bytes") as told:
+        segments.chain(6, size - 1)
+    assert [key.row for key in told.value.keys] == [6, 5, 4, 3, 2, 1]
 
 
 def test_values_are_read_for_wanted_types_only(tmp_path: Path) -> None:
