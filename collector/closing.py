@@ -28,6 +28,11 @@ class Closing:
         self._judging = judging
         self._clock = clock
         self._metrics = metrics
+        self._stopped = False
+
+    def stop(self) -> None:
+        """Close nothing more: what is open stays so, on disk."""
+        self._stopped = True
 
     async def run(self) -> None:
         while True:
@@ -38,7 +43,7 @@ class Closing:
         """Close everything whose time has come, as far as there is room for it to be judged: the rest stays open, and
         on disk. A claim is handed on only once its closing is on disk."""
         now_ms, wall_ms = self._clock.steady_ns() // 1_000_000, self._clock.now_ns() // 1_000_000
-        while self._journal.failure is None and (most := min(self._judging.room, _MOST_AT_ONCE)):
+        while not self._stopped and self._journal.failure is None and (most := min(self._judging.room, _MOST_AT_ONCE)):
             due = self._book.due(now_ms, most)
             if not await self._close(due, now_ms, wall_ms):
                 return

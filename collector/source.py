@@ -122,6 +122,7 @@ class OwnSource:
         metrics.evaluation_waiting(parts.judging.waiting, parts.judging.oldest_s())
 
     async def stop_taking(self, stopping: Stopping) -> None:
+        self._parts.closing.stop()  # or what is closed meanwhile is waited for below
         self._parts.ingest.stop_taking()
         if self._listening is not None:
             listening = self._listening

@@ -297,6 +297,15 @@ async def test_closing_has_caught_up_only_when_all_that_is_due_is_closed(tmp_pat
         assert at.half.value("closing_caught_up_timestamp_seconds") == began + 11
 
 
+async def test_once_closing_is_stopped_what_is_due_stays_open(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at:
+        await at.send("ann")
+        at.clock.advance(11)
+        at.closing.stop()
+        await at.closing.tick()
+        assert (at.judging.waiting, at.half.book.open_sessions()) == (0, 1)
+
+
 async def test_sessions_whose_process_ended_are_tried_alone_and_all_judged(tmp_path: Path) -> None:
     async with desk(tmp_path, workers=0) as at:
         for number in range(1, 4):
