@@ -30,6 +30,7 @@ from judge.verdict import Judged, SessionRef
 log = structlog.get_logger(__name__)
 
 _MS = 1_000_000
+_NAMED_SINCE = "named since"
 MOST_BYTES = 16 * 1024 * 1024
 """Of rows held before they are written: sessions can be large."""
 
@@ -189,10 +190,24 @@ class Evaluation:
                 return _Ended("settled")
             case Kept() | KeptBefore():
                 return _Ended("settled" if one.dead_letter else "kept", one.counts)
+            case TooLate(latest) if await self._moved_since(one, latest):
+                return _Ended("settled", Counts(discarded="moved"))
             case TooLate(latest):
                 await self._keep_late(one.closed, latest)
                 late = Counts(closed="late", late_spans=one.closed.spans, late_records=one.closed.records)
                 return _Ended("settled", late)
+
+    async def _moved_since(self, one: _Prepared, latest: int) -> bool:
+        """Is it of a trace that became part of a session after this closing, which has judged what is in it?"""
+        if one.task.claim.kind != Kind.TRACE:
+            return False
+        kept = await self._store.session(one.closed.ref.session_id, one.closed.ref.tenant)
+        return any(
+            each.ref.revision == latest
+            and each.note.startswith(_NAMED_SINCE)
+            and each.closed_ns >= one.closed.closed_ns
+            for each in kept
+        )
 
     async def _keep_late(self, closed: ClosedSession, latest: int) -> None:
         note = "telemetry after the late window of an earlier revision: kept, not judged"
@@ -205,7 +220,7 @@ class Evaluation:
 
 def _moved(closed: ClosedSession, traces: Sequence[SessionRef]) -> list[ClosedSession]:
     """Closings that supersede what was judged of a trace alone, and say where it belongs."""
-    note = f"named since: what it has is judged as part of session {closed.ref.session_id}"
+    note = f"{_NAMED_SINCE}: what it has is judged as part of session {closed.ref.session_id}"
     return [replace(closed, ref=ref, trajectory=None, spans=0, records=0, note=note) for ref in traces]
 
 

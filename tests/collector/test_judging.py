@@ -90,9 +90,9 @@ class Desk:
         await self.closing.tick()
         await self.finish()
 
-    async def claim(self, session: str) -> Claim:
+    async def claim(self, session: str, kind: Kind = Kind.SESSION) -> Claim:
         """The closing of a session that has telemetry, not handed on."""
-        slot = self.half.book.index.find(Owner(Kind.SESSION, session).digest)
+        slot = self.half.book.index.find(Owner(kind, session).digest)
         assert slot is not None
         claim = self.half.book.close(self.half.book.index.ref(slot), "idle", self.clock.now_ns() // 1_000_000)
         assert isinstance(claim, Claim)
@@ -244,7 +244,8 @@ async def test_a_session_is_judged_though_its_neighbours_are_gone(tmp_path: Path
         await at.send("ann")
         at.judging.add([replace(await at.claim("ann"), neighbours=(10**6,))])
         await at.finish()
-        assert "forgotten: sessions that shared its traces (1)" in (await at.notes())["ann"]
+        note = (await at.notes())["ann"]
+        assert "forgotten: sessions that shared its traces (1)" in note
         assert at.half.value("sessions_closed_total", reason="idle") == 1
 
 
@@ -404,6 +405,39 @@ async def test_a_trace_that_was_judged_before_it_was_named_is_superseded_and_not
         await at.close_all()
         assert [closed.ref.revision for closed in await at.store.session("ann")] == [2, 1]
         assert len(await at.store.session(alone)) == 2
+
+
+async def test_a_closing_of_a_trace_that_is_judged_with_its_session_already_is_not_late(tmp_path: Path) -> None:
+    async with desk(tmp_path, replace(POLICY, late_window_ms=60_000)) as at:
+        await at.half.ingest.accept("traces", _answer(1, 1))
+        await at.close_all()
+        alone = span(1, 1).trace_id.hex()
+        await at.half.ingest.accept("traces", _answer(1, 2))
+        at.clock.advance(1)
+        slow = await at.claim(alone, Kind.TRACE)  # by a process that is busy with something else
+        await at.half.ingest.accept("traces", _answer(1, 3, "ann"))
+        await at.close_all()
+        at.judging.add([slow])
+        await at.finish()
+        assert [closed.ref.revision for closed in await at.store.session(alone)] == [3, 1]
+        assert at.half.value("sessions_closed_total", reason="late") == 0
+        assert at.half.value("sessions_discarded_total", reason="moved") == 1
+
+
+async def test_what_comes_of_a_trace_long_after_its_session_took_it_is_late(tmp_path: Path) -> None:
+    async with desk(tmp_path, replace(POLICY, late_window_ms=20_000)) as at:
+        await at.half.ingest.accept("traces", _answer(1, 1))
+        await at.close_all()
+        await at.half.ingest.accept("traces", _answer(1, 2, "ann"))
+        await at.close_all()
+        at.clock.advance(60)
+        await at.closing.tick()
+        assert len(at.half.book.index) == 0
+        await at.half.ingest.accept("traces", _answer(1, 3))
+        await at.close_all()
+        alone = await at.store.session(span(1, 1).trace_id.hex())
+        assert [(closed.ref.revision, closed.judged) for closed in alone] == [(3, False), (2, True), (1, True)]
+        assert at.half.value("sessions_closed_total", reason="late") == 1
 
 
 async def test_what_comes_after_the_late_window_is_kept_and_counted_and_not_judged(tmp_path: Path) -> None:
