@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -13,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import grpc
 import httpx
@@ -24,6 +25,8 @@ from collector.otlp.grpc_server import SERVICES
 from collector.store.sqlite import SqliteStore
 from collector.store.store import ClosedSession
 from judge.verdict import Judged
+from tests.certificates import Authority, Pair
+from tests.fakes.tls import client_context
 
 _Found = TypeVar("_Found")
 SPANJUDGE = Path(sys.executable).parent / "spanjudge"
@@ -70,10 +73,16 @@ class Server:
         }
         self.config = _merged(usual, config)
         self.environment: dict[str, str] = {}
+        self.authority: Authority | None = None
+        """who signed the certificates of its listeners, where they have any"""
+        self.pair: Pair | None = None
+        """what we show to listeners that ask for a certificate"""
+        self.token: str | None = None
+        """what we send telemetry with"""
         self.log = directory / "server.log"
         self._process: subprocess.Popen[bytes] | None = None
 
-    def __enter__(self) -> Server:
+    def __enter__(self) -> Self:
         return self.start()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -95,7 +104,7 @@ class Server:
             )
         return self._process
 
-    def start(self) -> Server:
+    def start(self) -> Self:
         """Start and wait until it is ready."""
         process = self.begin()
         try:
@@ -129,18 +138,23 @@ class Server:
 
     def readyz(self) -> int | None:
         try:
-            return httpx.get(f"{self.admin}/readyz", trust_env=False).status_code
+            return self.get("/readyz").status_code
         except httpx.TransportError:
             return None
 
+    def get(self, path: str, **headers: str) -> httpx.Response:
+        """Of the admin listener."""
+        verify = client_context(self.authority, self.pair) if self.authority else ssl.create_default_context()
+        return httpx.get(f"{self.admin}{path}", headers=headers, verify=verify, trust_env=False)
+
     def not_ready_because(self) -> dict[str, str]:
         """Failing checks, with their reasons."""
-        checks = httpx.get(f"{self.admin}/readyz", trust_env=False).json()["checks"]
+        checks = self.get("/readyz").json()["checks"]
         return {name: check["reason"] for name, check in checks.items() if not check["ok"]}
 
     def metric(self, name: str, **labels: str) -> float:
         """The sum of a metric's series that have these labels; `spanjudge_` goes without saying."""
-        text = httpx.get(f"{self.admin}/metrics", trust_env=False).text
+        text = self.get("/metrics").text
         return sum(
             sample.value
             for family in text_string_to_metric_families(text)
@@ -153,13 +167,22 @@ class Server:
     @contextmanager
     def exporting(self, signal: str = "traces") -> Iterator[Callable[[bytes], bytes]]:
         """A connection that sends raw requests; it raises grpc.RpcError for what is not acknowledged."""
-        with grpc.insecure_channel(self.grpc, [("grpc.enable_http_proxy", 0)]) as channel:
+        metadata = (("authorization", f"Bearer {self.token}"),) if self.token else ()
+        with self._channel() as channel:
             method = channel.unary_unary(
                 f"/{SERVICES[signal]}/Export",
                 request_serializer=lambda body: body,
                 response_deserializer=lambda body: body,
             )
-            yield lambda body: method(body, timeout=30, wait_for_ready=True)
+            yield lambda body: method(body, timeout=30, wait_for_ready=True, metadata=metadata)
+
+    def _channel(self) -> grpc.Channel:
+        direct = [("grpc.enable_http_proxy", 0)]
+        if self.authority is None:
+            return grpc.insecure_channel(self.grpc, direct)
+        key, chain = (self.pair.key.read_bytes(), self.pair.certificate.read_bytes()) if self.pair else (None, None)
+        credentials = grpc.ssl_channel_credentials(self.authority.certificate.read_bytes(), key, chain)
+        return grpc.secure_channel(self.grpc, credentials, direct)
 
     def send(self, body: bytes, signal: str = "traces") -> bytes:
         with self.exporting(signal) as export:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import ssl
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -16,6 +17,8 @@ from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any
+
+from tests.certificates import Pair
 
 API_KEY = "stub-key"
 ALLOWED = frozenset({"model", "max_tokens", "messages", "system", "output_config", "thinking", "metadata", "stream"})
@@ -151,9 +154,10 @@ class StubBatch:
 
 
 class AnthropicStub:
-    """`with AnthropicStub() as stub:` serves until the block ends. `default` answers what the script does not."""
+    """`with AnthropicStub() as stub:` serves until the block ends. `default` answers what the script does not. With a
+    certificate it speaks TLS."""
 
-    def __init__(self, default: Behaviour | None = None) -> None:
+    def __init__(self, default: Behaviour | None = None, tls: Pair | None = None) -> None:
         self.requests: list[Request] = []
         self.rejected: list[str] = []
         self.batches: dict[str, StubBatch] = {}
@@ -166,11 +170,16 @@ class AnthropicStub:
         self._closing = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
+        self._scheme = "http" if tls is None else "https"
+        if tls is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(tls.certificate, tls.key)
+            self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        return f"{self._scheme}://127.0.0.1:{self._server.server_address[1]}"
 
     def script(self, *behaviours: Behaviour) -> None:
         """What to do with the next requests, in order."""

@@ -27,17 +27,20 @@ class Collector:
         program: Path,
         exporters: Mapping[str, Any],
         pipelines: Mapping[str, Mapping[str, Any]] | None = None,
+        tls: Mapping[str, str] | None = None,
         **sections: Mapping[str, Any],
     ) -> None:
         """`exporters` as in the Collector's configuration. `pipelines` by name; left out, traces and logs go to every
-        exporter. More `sections` (processors, receivers) come beside the OTLP receiver that there always is."""
+        exporter. `tls` is that of the OTLP receiver. More `sections` (processors, receivers) come beside the receiver
+        that there always is."""
         directory.mkdir(parents=True, exist_ok=True)
         (port,) = free_ports(1)
         self.grpc = f"127.0.0.1:{port}"
         self._program = program
         self._file = directory / "collector.yaml"
         self.log = directory / "collector.log"
-        receivers = {"otlp": {"protocols": {"grpc": {"endpoint": self.grpc}}}, **sections.pop("receivers", {})}
+        grpc = {"endpoint": self.grpc, **({"tls": dict(tls)} if tls else {})}
+        receivers = {"otlp": {"protocols": {"grpc": grpc}}, **sections.pop("receivers", {})}
         all_to_all = {signal: {"receivers": ["otlp"], "exporters": list(exporters)} for signal in ("traces", "logs")}
         service = {"telemetry": {"metrics": {"level": "none"}}, "pipelines": dict(pipelines or all_to_all)}
         config = {"receivers": receivers, "exporters": dict(exporters), **sections, "service": service}
