@@ -5,14 +5,19 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
+from pathlib import Path
+from string import Template
 from typing import Any
+from urllib.parse import parse_qs
 
 import pytest
+import yaml
 from grafana_foundation_sdk.cog import plugins
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models.dashboard import Dashboard
 from prometheus_client import start_http_server
 
+from collector.metric_labels import exemplar_of
 from collector.metrics import Metrics
 from deploy.grafana.__main__ import files
 from tests.deploy.grafana import FILES, Asked, choices, dashboard, filled_in, panels, queries
@@ -20,8 +25,10 @@ from tests.deploy.rare import RARE, rare_metrics
 from tests.deploy.scene import JOB, RARE_JOB, Scene, scene
 from tests.kafka.ports import free_ports
 
+ROOT = Path(__file__).parents[2]
 QUERIES = [asked for file in FILES for asked in queries(file)]
 CHOICES = sorted({choice for file in FILES for choice in choices(file)})
+_FILTERS = {"service", "version", "skill", "evaluator", "label"}
 _OF_THE_PROMETHEUS_PLUGIN = {"definition", "step", "tagKeys", "textFormat", "titleFormat", "useValueForTime"}
 
 
@@ -103,7 +110,7 @@ def test_the_files_are_what_the_generator_writes() -> None:
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_grafana_knows_every_key_of_a_dashboard(file: Any) -> None:
+def test_grafana_knows_every_key_of_a_dashboard(file: Path) -> None:
     plugins.register_default_plugins()
     ours = dashboard(file)
     theirs = json.loads(JSONEncoder(sort_keys=True).encode(Dashboard.from_json(ours)))
@@ -134,14 +141,14 @@ def test_every_metric_of_a_query_is_one_of_ours() -> None:
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_every_panel_says_what_it_means_and_has_a_unit(file: Any) -> None:
+def test_every_panel_says_what_it_means_and_has_a_unit(file: Path) -> None:
     for panel in panels(dashboard(file)):
         assert len(panel["description"]) > 20, panel["title"]
         assert panel["fieldConfig"]["defaults"]["unit"]
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_panels_do_not_overlap_and_are_no_wider_than_the_screen(file: Any) -> None:
+def test_panels_do_not_overlap_and_are_no_wider_than_the_screen(file: Path) -> None:
     taken: set[tuple[int, int]] = set()
     for panel in dashboard(file)["panels"]:
         at = panel["gridPos"]
@@ -151,10 +158,61 @@ def test_panels_do_not_overlap_and_are_no_wider_than_the_screen(file: Any) -> No
         taken |= cells
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_links_are_to_the_page_or_within_grafana(file: Any) -> None:
-    urls = [
-        link["url"] for panel in panels(dashboard(file)) for link in panel["fieldConfig"]["defaults"].get("links", [])
-    ]
-    assert all(url.startswith(("${page}/sessions?", "/explore?")) for url in urls)
-    assert urls or file.stem in ("judge", "pipeline")
+def _links(file: Path) -> list[str]:
+    defaults = [panel["fieldConfig"]["defaults"] for panel in panels(dashboard(file))]
+    return [link["url"] for one in defaults for link in one.get("links", [])]
+
+
+def test_links_to_the_page_have_filters_that_it_knows() -> None:
+    addresses = [url for file in FILES for url in _links(file) if not url.startswith("/explore?")]
+    assert all(url.startswith("${page}/sessions?") for url in addresses)
+    filters = {name for url in addresses for name in parse_qs(url.partition("?")[2])}
+    assert filters <= {*_FILTERS, "outcome"}
+    assert filters >= _FILTERS
+
+
+def test_links_to_traces_ask_tempo_for_a_label_of_our_verdict_spans() -> None:
+    searches = [url for file in FILES for url in _links(file) if url.startswith("/explore?")]
+    for url in searches:
+        panes = json.loads(parse_qs(url.partition("?")[2])["panes"][0])
+        (query,) = panes["a"]["queries"]
+        assert query["datasource"]["uid"] == "${traces}"
+        assert "span.gen_ai.evaluation.name = " in query["query"]
+    assert searches
+
+
+def test_the_document_names_every_dashboard_and_row() -> None:
+    page = (ROOT / "docs" / "dashboards.md").read_text(encoding="utf-8")
+    for found in map(dashboard, FILES):
+        line = next(line for line in page.splitlines() if line.startswith(f"| {found['title']} |"))
+        assert [
+            panel["title"] for panel in found["panels"] if panel["type"] == "row" and panel["title"] not in line
+        ] == []
+
+
+def _provisioned(kind: str) -> dict[str, Any]:
+    """As Grafana reads it: `$NAME` is the environment's, and `$$` a dollar."""
+    text = (ROOT / "deploy" / "grafana" / "provisioning" / kind / "spanjudge.yaml").read_text(encoding="utf-8")
+    environment = {
+        "SPANJUDGE_PROMETHEUS_URL": "http://prometheus:9090",
+        "SPANJUDGE_TEMPO_URL": "http://tempo:3200",
+        "SPANJUDGE_PAGE_URL": "https://page.example",
+    }
+    as_json = json.dumps(yaml.safe_load(text))
+    found: dict[str, Any] = json.loads(Template(as_json).substitute(environment))
+    return found
+
+
+def test_exemplars_lead_to_the_trace_and_to_the_session() -> None:
+    metrics, traces = _provisioned("datasources")["datasources"]
+    assert (metrics["type"], metrics["url"]) == ("prometheus", "http://prometheus:9090")
+    destinations = {each["name"]: each for each in metrics["jsonData"]["exemplarTraceIdDestinations"]}
+    assert set(destinations) == set(exemplar_of("0af7651916cd43dd8448eb211c80319c", "chat-1") or {})
+    assert destinations["trace_id"]["datasourceUid"] == traces["uid"]
+    assert destinations["session_id"]["url"] == "https://page.example/sessions/${__value.raw}"
+
+
+def test_the_provider_offers_dashboards_that_cannot_be_saved_over() -> None:
+    (provider,) = _provisioned("dashboards")["providers"]
+    assert (provider["type"], provider["allowUiUpdates"]) == ("file", False)
+    assert provider["options"]["path"] in (ROOT / "docs" / "dashboards.md").read_text(encoding="utf-8")
