@@ -10,6 +10,7 @@ from typing import TypeAlias
 import structlog
 from prometheus_client.exposition import choose_encoder
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
@@ -17,6 +18,7 @@ from starlette.routing import BaseRoute, Route
 
 from collector.access.access import Access
 from collector.access.middleware import AccessMiddleware
+from collector.access.rejected import broken, not_served
 from collector.access.sign_in import sign_in_routes
 from collector.metrics import Metrics
 
@@ -90,6 +92,7 @@ def admin_app(
             *([] if access is None else sign_in_routes(access)),
         ],
         middleware=[] if access is None else [Middleware(AccessMiddleware, access=access)],
+        exception_handlers={HTTPException: not_served, Exception: broken},
     )
 
 

@@ -20,6 +20,7 @@ from collector.commands.run import check_config, config_schema, run
 from collector.commands.sessions import sessions
 from collector.commands.show import show
 from collector.commands.suite import suite_app
+from collector.commands.token import token
 from collector.config import Log
 from collector.logs import set_up_logs
 
@@ -47,6 +48,7 @@ app.add_typer(suite_app, name="suite")
 app.add_typer(baseline_app, name="baseline")
 app.command()(diff)
 app.command()(gate)
+app.command()(token)
 
 
 def _version(wanted: bool) -> None:

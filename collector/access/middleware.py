@@ -6,12 +6,12 @@ from urllib.parse import quote, urlencode
 
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from collector.access.access import SIGN_IN, Access
 from collector.access.headers import protect
-from collector.access.rejected import Rejected, refusal
+from collector.access.rejected import API, Rejected, refused
 from collector.access.sign_in import again_from_here
 
 
@@ -50,14 +50,12 @@ class AccessMiddleware:
             await self._answer(request, rejected)(scope, receive, protected)
 
     def _answer(self, request: Request, rejected: Rejected) -> Response:
-        if request.scope["path"].startswith("/api/"):
-            return refusal(rejected)
-        by_browser = request.method == "GET" and "text/html" in request.headers.get("accept", "")
+        api = request.scope["path"].startswith(API)
+        by_browser = not api and request.method == "GET" and "text/html" in request.headers.get("accept", "")
         if rejected.status == 401 and by_browser and self._access.visitors.may_sign_in:
             if request.headers.get("sec-fetch-site") == "cross-site":
                 return again_from_here()
             query = request.scope["query_string"].decode("ascii", "replace")
             here = quote(request.scope["path"]) + (f"?{query}" if query else "")
             return RedirectResponse(f"{SIGN_IN}?{urlencode({'next': here})}", status_code=303)
-        told = "\n".join(f"{field}: {message}" if field else message for field, message in rejected.problems)
-        return PlainTextResponse(f"{told or rejected.error}\n", rejected.status, headers=rejected.headers)
+        return refused(request, rejected)

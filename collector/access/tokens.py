@@ -19,7 +19,7 @@ import hmac
 import os
 import re
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -86,6 +86,11 @@ class _Entry(Section):
 
 class _Tokens(Section):
     tokens: tuple[_Entry, ...]
+
+
+def valid_entry(entry: Mapping[str, object]) -> None:
+    """Raises `pydantic.ValidationError` for what must not stand in the file."""
+    _Entry.model_validate(entry)
 
 
 def digest_of(token: str) -> bytes:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 from starlette.requests import Request
 
 from collector.access.rejected import Rejected
@@ -20,46 +20,62 @@ class _Input(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+def _no_nul(value: str) -> str:
+    # PostgreSQL has no text with it, so that nothing is ever found by it.
+    if "\0" in value:
+        raise ValueError("must not contain the character U+0000")
+    return value
+
+
+Text: TypeAlias = Annotated[
+    str, Field(max_length=4096, json_schema_extra={"pattern": "^[^\\u0000]*$"}), AfterValidator(_no_nul)
+]
+
+
 class SessionsAsked(_Input):
     """Query of GET /api/v1/sessions."""
 
-    service: str | None = None
-    harness: str | None = None
-    evaluator: str | None = None
-    label: str | None = None
-    text: str | None = None
-    since: AwareDatetime | None = None
+    tenant: Text | None = Field(None, description="whose sessions; empty: those without a tenant")
+    service: Text | None = Field(None, description="service.name")
+    harness: Text | None = Field(None, description="name of the agent program, as strands")
+    evaluator: Text | None = None
+    label: Text | None = Field(None, description="of the same verdict as evaluator")
+    text: Text | None = Field(None, description="to be found in session id, task or service, whatever its case")
+    since: AwareDatetime | None = Field(None, description="closed then or later")
     limit: int = Field(50, ge=1, le=MAX_LIMIT)
 
 
 class SessionAsked(_Input):
     """Query of GET /api/v1/sessions/ID."""
 
-    tenant: str | None = None
-    revision: int | None = Field(None, ge=1)
+    tenant: Text | None = Field(None, description="whose session; empty: one without a tenant")
+    revision: int | None = Field(None, ge=1, description="which closing; the newest unless given")
 
 
 class VerdictsAsked(_Input):
     """Query of GET /api/v1/verdicts."""
 
-    session: str | None = None
-    evaluator: str | None = None
-    label: str | None = None
-    passed: bool | None = None
-    labelled: bool | None = None
-    since: AwareDatetime | None = None
-    order: Literal["newest", "by_chance"] = "newest"
+    tenant: Text | None = Field(None, description="of whose sessions; empty: of those without a tenant")
+    session: Text | None = Field(None, description="id of the session")
+    evaluator: Text | None = None
+    label: Text | None = None
+    passed: bool | None = Field(None, description="leaves out those without a score")
+    labelled: bool | None = Field(None, description="whether anybody said something about it")
+    since: AwareDatetime | None = Field(None, description="of sessions closed then or later")
+    order: Literal["newest", "by_chance"] = Field(
+        "newest", description="by_chance: a random sample, the same one every time"
+    )
     limit: int = Field(50, ge=1, le=MAX_LIMIT)
 
 
 class LabelGiven(_Input):
-    """Body of POST /api/v1/labels. `label` is the one that would have been right."""
+    """Body of POST /api/v1/labels."""
 
-    verdict: str = Field(pattern=r"^[0-9a-f]{32}$")
+    verdict: str = Field(pattern=r"^[0-9a-f]{32}$", description="its id")
     agree: bool = Field(strict=True)
-    reason: str
-    author: str
-    label: str | None = None
+    reason: Text
+    author: Text | None = Field(None, description="who says so; may be left out by whoever is signed in")
+    label: Text | None = Field(None, description="the one that would have been right, where you disagree")
 
 
 def query(request: Request, kind: type[_Asked]) -> _Asked:

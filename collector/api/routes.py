@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, fields, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias
 
 from pydantic import AwareDatetime
@@ -15,6 +15,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from collector.access.rejected import Rejected, refusal
+from collector.api.openapi import document
+from collector.api.operations import DOCUMENT, OPERATIONS, Name
 from collector.api.requests import (
     LabelGiven,
     SessionAsked,
@@ -36,7 +38,8 @@ from judge.verdict import Judged
 
 Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
 
-PREFIX = "/api/v1"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LATEST_NS = 2**63 - 1
 MOST_TASK = 2_000
 """Characters of a task in lists. The store keeps twice as many, so that a secret is seen whole before it is cut."""
 
@@ -58,12 +61,22 @@ class Api:
         self._redaction = redaction
 
     def routes(self) -> list[BaseRoute]:
-        return [
-            Route(f"{PREFIX}/sessions", self._guarded(self._sessions), methods=["GET"]),
-            Route(f"{PREFIX}/sessions/{{id:path}}", self._guarded(self._session), methods=["GET"]),
-            Route(f"{PREFIX}/verdicts", self._guarded(self._verdicts), methods=["GET"]),
-            Route(f"{PREFIX}/labels", self._guarded(self._label), methods=["POST"]),
+        handlers: Mapping[Name, Handler] = {
+            "list_sessions": self._sessions,
+            "get_session": self._session,
+            "list_verdicts": self._verdicts,
+            "add_label": self._label,
+        }
+        contract = document()
+
+        async def tell_contract(_: Request) -> Response:
+            return JSONResponse(contract)
+
+        served = [
+            Route(one.path.replace("{id}", "{id:path}"), self._guarded(handlers[one.name]), methods=[one.method])
+            for one in OPERATIONS
         ]
+        return [*served, Route(DOCUMENT, tell_contract, methods=["GET"])]
 
     def _guarded(self, handler: Handler) -> Handler:
         async def guarded(request: Request) -> Response:
@@ -80,6 +93,7 @@ class Api:
     async def _sessions(self, request: Request) -> Response:
         asked = query(request, SessionsAsked)
         where = SessionFilter(
+            tenants=_tenants(request, asked.tenant),
             service=asked.service,
             harness=asked.harness,
             evaluator=asked.evaluator,
@@ -93,7 +107,10 @@ class Api:
 
     async def _session(self, request: Request) -> Response:
         asked = query(request, SessionAsked)
-        closings = await self._store.session(request.path_params["id"], asked.tenant)
+        visible, session_id = _tenants(request, asked.tenant), request.path_params["id"]
+        # PostgreSQL has no text with U+0000.
+        found = [] if "\0" in session_id else await self._store.session(session_id, asked.tenant)
+        closings = [one for one in found if visible is None or one.ref.tenant in visible]
         tenants = sorted({one.ref.tenant for one in closings})
         if len(tenants) > 1:
             raise Rejected(409, "ambiguous", ("tenant", f"several tenants have such a session: {', '.join(tenants)}"))
@@ -112,6 +129,7 @@ class Api:
     async def _verdicts(self, request: Request) -> Response:
         asked = query(request, VerdictsAsked)
         where = VerdictFilter(
+            tenants=_tenants(request, asked.tenant),
             session_id=asked.session,
             evaluator=asked.evaluator,
             label=asked.label,
@@ -125,12 +143,16 @@ class Api:
 
     async def _label(self, request: Request) -> Response:
         given = await body(request, LabelGiven)
-        judged = next(iter(await self._store.find_verdicts(VerdictFilter(id_prefix=given.verdict, limit=1))), None)
+        tenants, person = _tenants(request), request.state.person
+        where = VerdictFilter(id_prefix=given.verdict, tenants=tenants, limit=1)
+        judged = next(iter(await self._store.find_verdicts(where)), None)
         if judged is None:
             raise Rejected(404, "not found", ("verdict", "there is no such verdict"))
         evaluator = judged.verdict.evaluator
-        seen = await self._store.labels.known_labels(evaluator)
-        said = Said(given.agree, given.reason, given.author, given.label)
+        seen = await self._store.labels.known_labels(evaluator, tenants)
+        if person is not None and given.author not in {None, person}:
+            raise Rejected(422, "invalid", ("author", f"you are signed in as {person}: leave the author out"))
+        said = Said(given.agree, given.reason, person or given.author or "", given.label)
         try:
             label = label_of(judged, said, self._clock.now_ns(), self._scales.get(evaluator), seen)
         except NotALabel as error:
@@ -173,4 +195,16 @@ def _instant(at_ns: int) -> str:
 
 
 def _nanoseconds(instant: AwareDatetime | None) -> int | None:
-    return None if instant is None else int(instant.timestamp() * 1e9)
+    """As far as the store can hold it: before and after that nothing was ever closed."""
+    if instant is None:
+        return None
+    since = (instant - _EPOCH) // timedelta(microseconds=1) * 1_000
+    return max(0, min(since, _LATEST_NS))
+
+
+def _tenants(request: Request, named: str | None = None) -> frozenset[str] | None:
+    """Whose sessions may be looked at, of those asked for; None for everybody's. Fails where no access was decided."""
+    visible: frozenset[str] | None = request.state.tenants
+    if named is None:
+        return visible
+    return frozenset({named}) if visible is None else visible & {named}

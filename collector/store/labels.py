@@ -62,5 +62,6 @@ class Labels(Protocol):
     async def counts(self, since_ns: int | None = None, evaluators: Collection[str] | None = None) -> Sequence[Counted]:
         """Of sessions that closed from that moment on, superseded closings left out."""
 
-    async def known_labels(self, evaluator: str) -> dict[str, set[bool]]:
-        """The labels that the evaluator has given, with whether their verdicts passed (True), failed, or both."""
+    async def known_labels(self, evaluator: str, tenants: frozenset[str] | None = None) -> dict[str, set[bool]]:
+        """The labels that the evaluator has given in sessions of these tenants (None: of all), with whether their
+        verdicts passed (True), failed, or both."""

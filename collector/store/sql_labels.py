@@ -87,8 +87,10 @@ class SqlLabels:
     async def counts(self, since_ns: int | None = None, evaluators: Collection[str] | None = None) -> Sequence[Counted]:
         return [_counted(row) for row in await self._rows(_counts(since_ns, evaluators))]
 
-    async def known_labels(self, evaluator: str) -> dict[str, set[bool]]:
+    async def known_labels(self, evaluator: str, tenants: frozenset[str] | None = None) -> dict[str, set[bool]]:
         statement = select(verdicts.c.label, verdicts.c.passed).distinct()
+        if tenants is not None:
+            statement = statement.join_from(verdicts, sessions).where(sessions.c.tenant.in_(sorted(tenants)))
         known: dict[str, set[bool]] = {}
         for label, passed in await self._rows(
             statement.where(verdicts.c.evaluator == evaluator, verdicts.c.passed.is_not(None))

@@ -38,7 +38,12 @@ async def _change(request: Request) -> Response:
     return PlainTextResponse("changed")
 
 
+async def _break(_: Request) -> Response:
+    raise RuntimeError("zephyr")
+
+
 ROUTES = [
+    Route("/api/v1/broken", _break),
     Route("/sessions", _who),
     Route("/api/v1/sessions", _who),
     Route("/change", _change, methods=["POST"]),
@@ -403,3 +408,11 @@ async def test_what_was_given_as_a_token_is_in_no_answer(tmp_path: Path) -> None
             await signed_in(client, "carl"),
         ):
             assert token("carl") not in answer.text + str(answer.headers)
+
+
+async def test_a_mistake_of_ours_tells_nothing_of_what_it_was() -> None:
+    async with listener() as client:
+        answer = await client.get("/api/v1/broken")
+    assert (answer.status_code, answer.json()["error"]) == (500, "internal error")
+    assert "zephyr" not in answer.text
+    assert "content-security-policy" in answer.headers
