@@ -39,8 +39,8 @@ class _Seat:
 
 
 class Processes:
-    """`run` it in a task of its own. `on_death` is called when a process ended that was not told to; `inherited` are
-    descriptors that every process holds."""
+    """`run` it in a task of its own. `on_death` is called, in a thread, when a process ended that was not told to;
+    `inherited` are descriptors that every process holds."""
 
     def __init__(
         self,
@@ -59,6 +59,7 @@ class Processes:
         self._timeout_s = timeout_s
         self._inherited = inherited
         self._on_death = on_death
+        self._deaths = asyncio.Event()
         self._backoff = backoff
         self._chance = chance
         self._seats = [_Seat(f"evaluation-{number}", asyncio.Event()) for number in range(1, processes + 1)]
@@ -83,9 +84,19 @@ class Processes:
         return [seat.child for seat in self._seats if seat.child is not None and not seat.child.ended.done()]
 
     async def run(self) -> None:
-        async with asyncio.TaskGroup() as tasks:
-            for seat in self._seats:
-                tasks.create_task(self._fill(seat))
+        async with asyncio.TaskGroup() as beside:
+            clearing = beside.create_task(self._clear_up())
+            async with asyncio.TaskGroup() as tasks:
+                for seat in self._seats:
+                    tasks.create_task(self._fill(seat))
+            clearing.cancel()
+
+    async def _clear_up(self) -> None:
+        """After deaths, and not in the event loop's turn: it may have to wait for the journal's files."""
+        while True:
+            await self._deaths.wait()
+            self._deaths.clear()
+            await asyncio.to_thread(self._on_death)
 
     async def _fill(self, seat: _Seat) -> None:
         """Until all is stopped, have a process in the seat."""
@@ -154,7 +165,7 @@ class Processes:
         if ending != "stopped" and not self._stopping:
             self._metrics.evaluation_restarted(ending)
             log.error("evaluation_lost", process=seat.name, pid=child.pid, reason=ending, code=child.exit_code)
-            self._on_death()
+            self._deaths.set()
 
     async def replace(self, setup: Setup) -> None:
         """Judge by another setup: new processes take the seats, and the old ones end when they have finished what

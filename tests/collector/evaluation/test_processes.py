@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import queue
 import resource
 import signal
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -67,11 +69,7 @@ async def _desk(directory: Path) -> AsyncIterator[Desk]:
 
 
 @asynccontextmanager
-async def _running(at: Desk, deaths: list[str] | None = None) -> AsyncIterator[Processes]:
-    def on_death() -> None:
-        if deaths is not None:
-            deaths.append("death")
-
+async def _running(at: Desk, on_death: Callable[[], None] = lambda: None) -> AsyncIterator[Processes]:
     processes = Processes(
         at.setup, at.half.metrics, processes=1, timeout_s=2, on_death=on_death, backoff=Backoff(0.01, 0.1)
     )
@@ -93,8 +91,8 @@ async def test_a_group_is_kept_and_counted(tmp_path: Path) -> None:
 
 
 async def test_a_process_that_is_killed_is_replaced_and_its_end_is_told(tmp_path: Path) -> None:
-    deaths: list[str] = []
-    async with _desk(tmp_path) as at, _running(at, deaths) as processes:
+    deaths: queue.Queue[str] = queue.Queue()
+    async with _desk(tmp_path) as at, _running(at, lambda: deaths.put("death")) as processes:
         await processes.evaluate([await at.task("ann", 1)])
         (child,) = processes._children
         os.kill(child.pid, signal.SIGSTOP)
@@ -106,7 +104,23 @@ async def test_a_process_that_is_killed_is_replaced_and_its_end_is_told(tmp_path
             await lost
         assert (told.value.cause, told.value.culprit) == ("died", None)
         assert (await processes.evaluate([await at.task("eve", 3)])).statuses == ("kept",)
-        assert (at.restarts("died"), deaths) == (1, ["death"])
+        assert (at.restarts("died"), deaths.get(timeout=_WITHIN_S), deaths.empty()) == (1, "death", True)
+
+
+async def test_nobody_waits_for_what_is_cleared_up_after_a_death(tmp_path: Path) -> None:
+    go = threading.Event()
+    async with _desk(tmp_path) as at, _running(at, lambda: _wait_for(go)) as processes:
+        await processes.evaluate([await at.task("ann", 1)])
+        (child,) = processes._children
+        child.kill()
+        assert await child.ended == "died"
+        assert (await processes.evaluate([await at.task("bob", 2)])).statuses == ("kept",)
+        go.set()
+
+
+def _wait_for(event: threading.Event) -> None:
+    assert event.wait(_WITHIN_S)
+
 
 
 async def test_a_process_that_does_not_get_on_is_ended(tmp_path: Path) -> None:
