@@ -169,6 +169,10 @@ class Metrics:
     def evaluation_retried(self, sessions: int) -> None:
         self._evaluation_retries.inc(sessions)
 
+    def evaluation_ends_in_a_row(self, count: int) -> None:
+        """Of processes that had work in hand, since one last finished any."""
+        self._evaluation_ends.set(count)
+
     def config_read(self, now_ns: int) -> None:
         """The configuration that is in force from now on was read."""
         self._reload_success.set(now_ns / 1e9)
@@ -351,6 +355,11 @@ class Metrics:
         )
         self._evaluation_retries = self._counter(
             "evaluation_retries_total", "Sessions evaluated again because the process that had them ended"
+        )
+        self._evaluation_ends = self._gauge(
+            "evaluation_ends_in_a_row",
+            "Evaluation processes that ended with work in hand since one last finished any; above 2 /readyz tells, and "
+            "what they had waits",
         )
         self._reloads = self._counter(
             "config_reloads_total", "Times the configuration was read again (SIGHUP): success, failure", "outcome"

@@ -11,7 +11,7 @@ from typing import Any
 import structlog
 
 from collector.evaluation.child_process import ChildProcess, NotStarted
-from collector.evaluation.task import Report, Task
+from collector.evaluation.task import EvaluationLost, Report, Task
 from collector.evaluation.wire import Setup
 from collector.exporting import Backoff
 from collector.metrics import Metrics
@@ -20,6 +20,8 @@ log = structlog.get_logger(__name__)
 
 GROUPS_IN_HAND = 2
 """A process has its next group at hand when it has finished one."""
+_ENDS_TO_TELL = 3
+"""Of processes with work in hand, one after the other: until then it may have been one session, see `Judging`."""
 _STEADY_S = 60.0
 """A process that lived this long ended for a reason of its own: the next one is not made to wait longer."""
 
@@ -67,9 +69,16 @@ class Processes:
         """those that have not ended, in a seat or finishing what they had in hand"""
         self._changed = asyncio.Condition()
         self._stopping = False
+        self._ends_in_a_row = 0
+        self._ended_last: ChildProcess | None = None
 
     def problem(self) -> str | None:
         """Why nothing is evaluated just now; None when something can be."""
+        if self._ends_in_a_row >= _ENDS_TO_TELL:
+            return (
+                f"{self._ends_in_a_row} evaluation processes ended one after the other with work in hand and none of "
+                "it done; what they had waits, and is tried again"
+            )
         problems = [seat.problem for seat in self._seats]
         return None if None in problems else f"no evaluation process runs: {problems[0]}"
 
@@ -78,7 +87,22 @@ class Processes:
         async with self._changed:
             await self._changed.wait_for(self._running)
             child = min(self._running(), key=lambda child: child.in_hand)
-        return await child.evaluate(tasks)
+        try:
+            report = await child.evaluate(tasks)
+        except EvaluationLost as lost:
+            self._count_end(child, lost)
+            raise
+        self._ends_in_a_row = 0
+        self._metrics.evaluation_ends_in_a_row(0)
+        return report
+
+    def _count_end(self, child: ChildProcess, lost: EvaluationLost) -> None:
+        """Once for each process, however many groups it had."""
+        if lost.cause == "stopped" or child is self._ended_last:
+            return
+        self._ended_last = child
+        self._ends_in_a_row += 1
+        self._metrics.evaluation_ends_in_a_row(self._ends_in_a_row)
 
     def _running(self) -> list[ChildProcess]:
         return [seat.child for seat in self._seats if seat.child is not None and not seat.child.ended.done()]

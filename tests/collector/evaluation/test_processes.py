@@ -8,7 +8,7 @@ import queue
 import resource
 import signal
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +19,8 @@ from collector.config import Config
 from collector.data_directory import STORE_FILE
 from collector.evaluation.child_process import ChildProcess, NotStarted
 from collector.evaluation.processes import Processes, _Seat
-from collector.evaluation.task import EvaluationLost, Task
+from collector.evaluation.tally import tally
+from collector.evaluation.task import EvaluationLost, Report, Task
 from collector.evaluation.wire import Setup
 from collector.exporting import Backoff
 from collector.rules import RuleFiles
@@ -121,6 +122,57 @@ async def test_nobody_waits_for_what_is_cleared_up_after_a_death(tmp_path: Path)
 def _wait_for(event: threading.Event) -> None:
     assert event.wait(_WITHIN_S)
 
+
+class _Child(ChildProcess):
+    """Ends at whatever it is given, or has it done."""
+
+    in_hand = 0
+
+    def __init__(self, lost: EvaluationLost | None) -> None:
+        self._lost = lost
+
+    async def evaluate(self, tasks: Sequence[Task]) -> Report:
+        if self._lost is not None:
+            raise self._lost
+        return Report((), tally(()))
+
+
+class _Handing(Processes):
+    """With one child, that is put there."""
+
+    child: ChildProcess = _Child(None)
+
+    def _running(self) -> list[ChildProcess]:
+        return [self.child]
+
+    async def lose(self, times: int, lost: EvaluationLost) -> None:
+        """As many processes, each with two groups."""
+        for _ in range(times):
+            self.child = _Child(lost)
+            for _ in range(2):
+                with pytest.raises(EvaluationLost):
+                    await self.evaluate([])
+
+
+async def test_processes_that_end_again_and_again_are_told_until_one_gets_something_done(tmp_path: Path) -> None:
+    async with _desk(tmp_path) as at:
+        processes = _Handing(at.setup, at.half.metrics, processes=1, timeout_s=60)
+        usual = processes.problem()
+        await processes.lose(2, EvaluationLost("died", 0))
+        assert (processes.problem(), at.half.value("evaluation_ends_in_a_row")) == (usual, 2)
+        await processes.lose(2, EvaluationLost("timeout", None))
+        assert "4 evaluation processes ended one after the other" in (processes.problem() or "")
+        assert at.half.value("evaluation_ends_in_a_row") == 4
+        processes.child = _Child(None)
+        await processes.evaluate([])
+        assert (processes.problem(), at.half.value("evaluation_ends_in_a_row")) == (usual, 0)
+
+
+async def test_a_process_that_was_told_to_end_is_no_trouble(tmp_path: Path) -> None:
+    async with _desk(tmp_path) as at:
+        processes = _Handing(at.setup, at.half.metrics, processes=1, timeout_s=60)
+        await processes.lose(5, EvaluationLost("stopped", None))
+        assert at.half.value("evaluation_ends_in_a_row") == 0
 
 
 async def test_a_process_that_does_not_get_on_is_ended(tmp_path: Path) -> None:
