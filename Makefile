@@ -55,6 +55,7 @@ proto: setup ## regenerate collector/otlp/*_pb2.py from the .proto files
 lock: setup ## pin the newest allowed dependencies
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --upgrade --custom-compile-command "make lock" --extra dev pyproject.toml -o requirements/dev.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --upgrade --custom-compile-command "make lock" pyproject.toml -o requirements/run.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --upgrade --custom-compile-command "make lock" -c requirements/dev.lock requirements/build.in -o requirements/build.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --upgrade --custom-compile-command "make lock" --group pyproject.toml:differential -o requirements/differential.lock
 
 audit: setup ## known vulnerabilities of what is installed; asks PyPI, or OSV

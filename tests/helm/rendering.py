@@ -53,11 +53,11 @@ class Helm:
         self._program = program
         self._rendered: dict[str, Rendered] = {}
 
-    def render(self, values: Mapping[str, Any] | None = None, release: str = RELEASE) -> Rendered:
+    def render(self, values: Mapping[str, Any] | None = None, release: str = RELEASE, chart: Path = CHART) -> Rendered:
         """What `helm template` gives. Raises `Refused`."""
-        key = f"{release} {json.dumps(values)}"
+        key = f"{chart} {release} {json.dumps(values)}"
         if key not in self._rendered:  # tests ask several things of the same
-            shown = self._run("template", release, str(CHART), "--namespace", NAMESPACE, values=values)
+            shown = self._run("template", release, str(chart), "--namespace", NAMESPACE, values=values)
             self._rendered[key] = Rendered(tuple(each for each in yaml.safe_load_all(shown) if each))
         return self._rendered[key]
 
