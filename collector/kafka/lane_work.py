@@ -19,6 +19,7 @@ from collector.kafka.giving import Giving
 from collector.kafka.inbox import Inbox, Record
 from collector.kafka.message_items import Message
 from collector.kafka.metrics import KafkaMetrics
+from collector.kafka.polling import Unreadable
 from collector.kafka.progress import Progress
 from collector.kafka.reading_again import ReadingAgain
 from collector.kafka.takeover import Estate
@@ -114,6 +115,9 @@ class LaneWork:
 
     def _take(self, record: Record, now_ms: int) -> None:
         settings, signal = self._parts.clients.settings, self._signals[record.topic]
+        if isinstance(record, Unreadable):
+            self._dead(record, "undecodable", record.why)
+            return
         try:
             told = received(signal, record.offset, record.value, record.headers, settings.encoding)
             contents = self.router.take(told.message, now_ms)

@@ -11,6 +11,7 @@ from aiokafka import TopicPartition
 from aiokafka.structs import ConsumerRecord
 
 from collector.kafka.clients import KafkaClients, stop
+from collector.kafka.polling import poll
 
 _GAP = 500  # messages that are read and thrown away rather than sought past
 _POLL_MS = 500
@@ -49,7 +50,7 @@ class ReadingAgain:
         """`wanted` ends below the end of the partition: these messages were read before."""
         members, found = set(wanted), []
         while await self._consumer.position(at) <= wanted[-1]:
-            records = (await self._consumer.getmany(at, timeout_ms=_POLL_MS)).get(at, ())
+            records = (await poll(self._consumer, at, timeout_ms=_POLL_MS)).get(at, ())
             found += [record for record in records if record.offset in members]
         return found
 

@@ -16,6 +16,7 @@ from collector.kafka.clients import KafkaClients, stop
 from collector.kafka.lane import Lane
 from collector.kafka.lane_work import LaneParts, RoutingRules
 from collector.kafka.metrics import KafkaMetrics
+from collector.kafka.polling import poll
 from collector.kafka.reading_again import ReadingAgain
 from collector.kafka.router_metrics import RouterState
 from collector.kafka.topics import Layout, TopicWatch
@@ -118,7 +119,7 @@ class KafkaRouter(ConsumerRebalanceListener):  # type: ignore[misc]  # the libra
         wanted = [partition for lane in lanes for partition in lane.partitions]
         # Without partitions it would read all; and who does not ask at all is taken for dead.
         nothing = TopicPartition(self._topics.spans, -1)
-        found = await self._consumer.getmany(*(wanted or (nothing,)), timeout_ms=_POLL_MS)
+        found = await poll(self._consumer, *(wanted or (nothing,)), timeout_ms=_POLL_MS)
         for at, records in found.items():
             if (lane := self._lanes.get(at.partition)) is not None:
                 lane.offer(records)

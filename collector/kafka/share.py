@@ -26,6 +26,7 @@ from collector.kafka.dead_letters import Cause
 from collector.kafka.filing import Filing
 from collector.kafka.moved_traces import MOVED, Move, superseding, told_before
 from collector.kafka.places import OpenPlaces, directory_of, first_row
+from collector.kafka.polling import Unreadable
 from collector.kafka.progress import Progress
 from collector.kafka.session_topic import UnknownVersion, read_message, session_key
 from collector.kafka.verdict_records import Closed, SessionRecord, encode
@@ -161,6 +162,8 @@ class Share:
         offset: int = message.offset
         if offset < self.offsets.next_offset:  # read before a rebalance, and once more after it
             return
+        if isinstance(message, Unreadable):
+            raise Malformed(message.why)
         row = self._book.next_row
         about = read_message(message.key, message.headers)
         digest = about.owner.digest

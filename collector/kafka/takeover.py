@@ -17,6 +17,7 @@ from aiokafka.structs import ConsumerRecord, OffsetAndMetadata
 from collector.kafka.clients import KafkaClients, stop
 from collector.kafka.errors import KafkaUnusable
 from collector.kafka.link_log import Chunk, LinkLog
+from collector.kafka.polling import poll
 from collector.kafka.trace_facts import FactsOfAnotherVersion, FactsUnreadable, TraceFact, decode_facts
 from collector.kafka.traces import Patience, Traces
 
@@ -86,7 +87,7 @@ async def _chunks(consumer: Any, links: TopicPartition, start: int, end: int) ->
     consumer.assign([links])
     consumer.seek(links, start)
     while await consumer.position(links) < end:
-        for record in (await consumer.getmany(links, timeout_ms=_POLL_MS)).get(links, ()):
+        for record in (await poll(consumer, links, timeout_ms=_POLL_MS)).get(links, ()):
             if record.value is None:
                 found.pop(record.key, None)
             else:

@@ -15,6 +15,7 @@ from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 
 from collector.kafka.clients import KafkaClients, stop
+from collector.kafka.polling import poll
 from collector.kafka.session_topic import session_key
 from collector.kafka.verdict_records import SessionRecord, UnreadableRecord, decode
 from collector.sessions.keys import Digest
@@ -80,7 +81,7 @@ async def read_records(clients: KafkaClients, topic: str, partition: int) -> dic
         await consumer.seek_to_beginning(at)
         found: dict[Digest, SessionRecord] = {}
         while await consumer.position(at) < end:
-            for messages in (await consumer.getmany(timeout_ms=_POLL_MS)).values():
+            for messages in (await poll(consumer, at, timeout_ms=_POLL_MS)).values():
                 for message in messages:
                     _take(found, message)
         return found

@@ -20,6 +20,7 @@ from collector.errors import StoreUnavailable
 from collector.kafka.clients import KafkaClients, stop
 from collector.kafka.errors import KafkaProblem
 from collector.kafka.places import clear
+from collector.kafka.polling import poll
 from collector.kafka.share import Means, Share
 from collector.kafka.topics import TopicWatch
 from collector.kafka.verdict_topic import VerdictWriter, read_records
@@ -145,7 +146,7 @@ class Worker:
     async def _read(self) -> None:
         while not self._stopping:
             try:
-                found = await self._consumer.getmany(timeout_ms=_POLL_MS, max_records=_MOST_MESSAGES)
+                found = await poll(self._consumer, timeout_ms=_POLL_MS, max_records=_MOST_MESSAGES)
             except KafkaError as error:
                 self._metrics.read_failed()
                 self._watch.poke()

@@ -11,10 +11,13 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic, RecordsToDelete
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import KafkaError
+from aiokafka.record.util import calc_crc32c
 
+from collector.kafka.polling import poll
 from tests.eventually import eventually
 
 _WITHIN_S = 60
+_CHECKED_FROM = 21
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +146,18 @@ class Desk:
         offset: int = sent.offset
         return offset
 
+    async def send_unreadable(self, topic: str, key: bytes, value: bytes, partition: int = 0) -> None:
+        """Three records at once, of which the second has a header whose name is no UTF-8."""
+        async with AIOKafkaProducer(bootstrap_servers=self.bootstrap, acks="all") as producer:
+            batch = producer.create_batch()
+            for headers in ([], [("NAME", b"")], []):
+                batch.append(timestamp=None, key=key, value=value, headers=headers)
+            made = bytes(batch._build()).replace(b"NAME", b"\xff\xfe\xfd\xfc")
+            # https://kafka.apache.org/documentation/#recordbatch: what the checksum is of begins behind it.
+            checksum = calc_crc32c(made[_CHECKED_FROM:]).to_bytes(4, "big")
+            batch._buffer = made[: _CHECKED_FROM - 4] + checksum + made[_CHECKED_FROM:]
+            await (await producer.send_batch(batch, topic, partition=partition))
+
     async def read(self, *topics: str, committed: bool = True) -> list[Message]:
         """All that the topics hold now, each partition in its order. `committed`: without aborted transactions."""
         consumer = AIOKafkaConsumer(
@@ -170,7 +185,7 @@ class Desk:
         found: list[Message] = []
         async with asyncio.timeout(_WITHIN_S):
             while any([await consumer.position(each) < ends[each] for each in partitions]):
-                for records in (await consumer.getmany(timeout_ms=200)).values():
+                for records in (await poll(consumer, timeout_ms=200)).values():
                     found += (
                         Message(each.partition, each.offset, each.key, each.value, dict(each.headers))
                         for each in records

@@ -13,7 +13,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewPartitions
 
 from collector.kafka.clients import KafkaClients
 from collector.kafka.dead_letters import CAUSE, DETAIL, OFFSET, TOPIC
-from collector.kafka.headers import telemetry_headers
+from collector.kafka.headers import ENCODING, TENANT, telemetry_headers
 from collector.kafka.session_topic import MOVED_TO, session_headers
 from collector.kafka.topics import ROUTER, ensure_topics
 from collector.kafka.traces import Patience
@@ -109,6 +109,24 @@ async def test_what_nobody_can_read_is_put_aside_with_the_cause(kafka: Desk) -> 
         assert letters[0].headers[TOPIC] == bench.topics.spans.encode()
         assert b"1 items rejected, the first because a span has a trace id of 5 bytes" in letters[1].headers[DETAIL]
         assert running.value("dead_letters_total", cause="undecodable") == 1
+
+
+async def test_what_strangers_write_is_put_aside_and_holds_up_nothing(kafka: Desk) -> None:
+    bench = Bench(kafka, max_message_bytes=100_000, batch_bytes=50_000)
+    spans = await kafka.create(bench.topics.spans, 2, max_message_bytes="2000000")
+    good = trace_request([span(1, 1, session__id="ann")])
+    async with routing(bench):
+        await kafka.send(spans, b"k", good, [(TENANT, None), (ENCODING, None)])
+        await kafka.send(spans, b"k", good, [(ENCODING, b"avro")])
+        await kafka.send(spans, b"k" * 300_000, b"no otlp", [("note", b"x" * 300_000), (TENANT, b"acme")])
+        await kafka.send(spans, b"k" * 300_000, good, [(TENANT, b"t" * 300_000)])
+        await kafka.send_unreadable(spans, b"k", good)
+        await kafka.send(spans, b"k", trace_request([span(1, 2, session__id="ann")]))
+        given = await bench.until(ann={1, 2})
+        await bench.caught_up()
+        assert given["ann"].spans == {1: 2, 2: 1}
+        letters = await kafka.read(bench.topics.dead_letters)
+        assert [letter.headers[CAUSE] for letter in letters] == [b"undecodable"] * 5
 
 
 async def test_what_does_not_fit_into_a_message_is_put_aside_and_the_rest_is_split(kafka: Desk) -> None:

@@ -264,6 +264,23 @@ async def test_what_a_stranger_writes_is_a_dead_letter_and_holds_up_nothing(
         assert half.worker.problem() is None
 
 
+async def test_a_message_that_the_client_cannot_read_is_a_dead_letter_and_holds_up_nothing(
+    kafka: Desk, tmp_path: Path
+) -> None:
+    async with world(kafka, tmp_path) as there, working(there) as half:
+        await there.send("s")
+        await kafka.send_unreadable(there.topics.sessions, session_key(_owner("t")), trace_request([span(1, 1)]))
+        await kafka.send_unreadable(there.topics.verdicts, session_key(_owner("t")), b"")
+        await there.send("u")
+
+        async def read_past() -> bool:
+            return half.open_sessions() == 2
+
+        await eventually(read_past, "both sessions are open", within_s=60)
+        letters = await kafka.read(there.topics.dead_letters)
+        assert [letter.headers["spanjudge.offset"] for letter in letters] == [b"1", b"2", b"3"]
+
+
 async def test_a_record_of_a_session_that_no_worker_has_written_tells_nothing(kafka: Desk, tmp_path: Path) -> None:
     async with world(kafka, tmp_path) as there:
         strange = b'{"version":1,"session":5,"tenant":"","kind":"session","pending":0,"verdicts":[],"closings":[]}'
@@ -385,6 +402,28 @@ async def test_reading_pauses_while_too_many_closings_wait_and_goes_on_after(kaf
         await half.silence()
         await half.judged("a", "b", "c")
         assert half.value("kafka_shares_lost_total") == 0
+
+
+async def test_the_figure_to_scale_by_is_of_work_and_not_of_open_sessions(kafka: Desk, tmp_path: Path) -> None:
+    async with world(kafka, tmp_path) as there, working(there, max_waiting=2) as half:
+
+        async def figures(waiting: int, behind: int) -> bool:
+            found = (half.value("kafka_work_waiting_messages"), half.value("kafka_open_offsets_behind"))
+            return found == (waiting, behind)
+
+        for session in ("a", "b", "c"):
+            await there.send(session)
+        await half.has_read()
+        await eventually(lambda: figures(0, 3), "open sessions are no work that waits")
+        half.gate.open.clear()
+        await half.silence()
+        await eventually(lambda: figures(2, 3), "closings wait, and reading pauses", within_s=60)
+        for session in ("d", "e"):
+            await there.send(session)
+        await eventually(lambda: figures(4, 5), "so does what comes while it pauses", within_s=60)
+        half.gate.open.set()
+        await half.judged("a", "b", "c")
+        await eventually(lambda: figures(0, 5), "it is worked off", within_s=60)
 
 
 async def test_a_full_disk_pauses_reading_and_closing_goes_on(kafka: Desk, tmp_path: Path) -> None:
