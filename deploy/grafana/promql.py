@@ -26,9 +26,11 @@ def growth(of: str, over: str, *by: str) -> str:
 
 def events(of: str, over: str, *by: str) -> str:
     """Like `growth`, of counters whose series come with their first event. `increase` alone begins to count at the
-    second: so the first value of each series that was not there when the time began is added."""
+    second: so the first value of each series that was not there when the time began is added. Ten minutes without
+    scrapes just then are no news."""
     grown = f'label_replace(increase({of}[{over}]), "part", "grown", "", "")'
-    new = f'label_replace(min_over_time({of}[{over}]) unless ({of} offset {over}), "part", "new", "", "")'
+    before = f"present_over_time({of}[10m] offset {over})"
+    new = f'label_replace(min_over_time({of}[{over}]) unless {before}, "part", "new", "", "")'
     return f"{_sum(by)} ({grown} or {new})"
 
 
