@@ -57,6 +57,9 @@
 {{- if dig "admin" "tls" "client_ca_file" "" $config }}
 - "config.admin.tls.client_ca_file asks everybody for a certificate, and the kubelet's probes have none: leave it out, and ask people for tokens instead"
 {{- end }}
+{{- if and .Values.serviceMonitor.enabled (eq (dig "access" "metrics" "open" $config) "token") (not .Values.serviceMonitor.endpoint.authorization) }}
+- "config.access.metrics is token, and Prometheus has none: set serviceMonitor.endpoint.authorization.credentials (name and key of a Secret)"
+{{- end }}
 {{- $ports := values .Values.ports }}
 {{- if ne (len $ports) (len (uniq $ports)) }}
 - "ports.grpc, ports.http and ports.admin must differ"

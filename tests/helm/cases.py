@@ -66,13 +66,13 @@ EXTRAS: Mapping[str, Values] = {
         "secrets": {"env": {"STORE_URL": {"secret": "database", "key": "url"}}},
     },
     "monitoring": {
+        "config": {"page": {"public_url": "https://judge.internal"}},
         "serviceMonitor": {"enabled": True, "labels": {"release": "kube-prometheus-stack"}},
         "prometheusRule": {
             "enabled": True,
             "labels": {"release": "kube-prometheus-stack"},
             "alertLabels": {"team": "agents"},
             "runbookBase": "https://wiki.internal/spanjudge",
-            "pageBase": "https://judge.internal",
         },
         "dashboards": {"enabled": True, "annotations": {"grafana_folder": "SpanJudge"}},
     },

@@ -62,6 +62,13 @@ BY_CHECKS: dict[str, tuple[Values, str]] = {
         merged(EXTRAS["tls"], {"config": {"admin": {"tls": {"client_ca_file": "/etc/spanjudge/secrets/tls/ca.crt"}}}}),
         "the kubelet's probes have none",
     ),
+    "metrics that Prometheus may not read": (
+        merged(
+            EXTRAS["auth"],
+            {"config": {"access": {"metrics": "token"}}, "serviceMonitor": {"enabled": True}},
+        ),
+        "set serviceMonitor.endpoint.authorization",
+    ),
     "one port for two": ({"ports": {"grpc": 4318}}, "must differ"),
     "more workers than partitions": (
         merged(SCALED, {"worker": {"replicas": 13}}),
