@@ -70,3 +70,8 @@ def filled_in(expr: str, **chosen: str) -> str:
     for name in names:
         expr = expr.replace(f"${name}", times.get(name) or chosen.get(name, ".*"))
     return expr
+
+
+def one_value(value: str) -> str:
+    """A choice as Grafana fills it in: a pattern, within a text of PromQL."""
+    return re.escape(value).replace("\\", "\\\\")

@@ -20,7 +20,7 @@ from prometheus_client import start_http_server
 from collector.metric_labels import exemplar_of
 from collector.metrics import Metrics
 from deploy.grafana.__main__ import files
-from tests.deploy.grafana import FILES, Asked, choices, dashboard, filled_in, panels, queries
+from tests.deploy.grafana import FILES, Asked, choices, dashboard, filled_in, one_value, panels, queries
 from tests.deploy.rare import RARE, rare_metrics
 from tests.deploy.scene import JOB, RARE_JOB, Scene, scene
 from tests.kafka.ports import free_ports
@@ -88,6 +88,19 @@ def test_a_choice_of_one_value_shows_that_value_only(seen: Scene) -> None:
     (asked,) = [one for one in QUERIES if (one.dashboard, one.panel) == ("quality", "Pass ratio as counted")]
     found = seen.prometheus.now(filled_in(asked.expr, job=JOB, service="tideway-desk"))
     assert {series["metric"]["service"] for series in found} == {"tideway-desk"}
+
+
+@pytest.mark.integration("prometheus")
+@pytest.mark.parametrize("file", [file for file in FILES if file.stem != "pipeline"], ids=lambda file: file.stem)
+def test_whatever_is_chosen_no_query_answers_nan(seen: Scene, file: Path) -> None:
+    for selector, label in choices(file):
+        if label in ("job", "instance"):  # of which there is one, and pipeline chooses nothing else
+            continue
+        for value in seen.prometheus.label_values(label, filled_in(selector, job=JOB)):
+            for expr in {asked.expr for asked in queries(file) if f"${label}" in asked.expr}:
+                asked = filled_in(expr, **{"job": JOB, label: one_value(value)})
+                found = [series["value"][1] for series in seen.prometheus.now(asked)]
+                assert all(math.isfinite(float(value)) for value in found), asked
 
 
 @pytest.mark.integration("prometheus")

@@ -41,6 +41,7 @@ class Prometheus:
         self._program = prometheus_program()
         self._log = directory / "prometheus.log"
         self._process: subprocess.Popen[bytes] | None = None
+        self._client = httpx.Client(base_url=self.url, trust_env=False, timeout=30)
         for name, text in (rules or {}).items():
             (directory / name).write_text(text)
         jobs = [
@@ -79,12 +80,13 @@ class Prometheus:
         if self._process is not None:
             self._process.kill()
             self._process.wait()
+        self._client.close()
 
     def _ready(self) -> bool:
         assert self._process is not None
         assert self._process.poll() is None, self._log.read_text()
         try:
-            return httpx.get(f"{self.url}/-/ready", trust_env=False).status_code == 200
+            return self._client.get("/-/ready").status_code == 200
         except httpx.TransportError:
             return False
 
@@ -108,9 +110,9 @@ class Prometheus:
         return found
 
     def _data(self, path: str, **parameters: str) -> Any:
-        answer = httpx.post(f"{self.url}/api/v1/{path}", data=parameters, trust_env=False, timeout=30)
+        answer = self._client.post(f"/api/v1/{path}", data=parameters)
         if answer.status_code == 405:  # label values are only read
-            answer = httpx.get(f"{self.url}/api/v1/{path}", params=parameters, trust_env=False, timeout=30)
+            answer = self._client.get(f"/api/v1/{path}", params=parameters)
         found = answer.json()
         assert found["status"] == "success", f"{parameters}: {found['errorType']}: {found['error']}"
         return found["data"]
