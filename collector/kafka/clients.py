@@ -14,7 +14,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.coordinator.assignors.range import RangePartitionAssignor
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
-from aiokafka.errors import KafkaError
+from aiokafka.errors import InvalidSessionTimeoutError, KafkaError
 
 from collector.kafka.errors import KafkaNotReached, KafkaUnusable
 from collector.kafka.settings import KafkaSettings, KafkaTls
@@ -22,6 +22,7 @@ from collector.kafka.settings import KafkaSettings, KafkaTls
 log = structlog.get_logger(__name__)
 
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.2, 5.0
+_REFUSALS = ("CERTIFICATE_VERIFY_FAILED", "Authentication failed")
 _METADATA_MS = 30_000  # a topic that was away is noticed this soon, rather than after five minutes
 _STOP_S = 10.0  # a client that is stopped flushes, which takes for ever when no broker answers
 
@@ -56,17 +57,18 @@ class KafkaClients:
         less than the configuration allows."""
         settings = self.settings
         batch_bytes = settings.batch_bytes if most_bytes is None else min(settings.batch_bytes, most_bytes)
-        return AIOKafkaProducer(
-            **self._reach,
-            acks="all",
-            enable_idempotence=True,
-            transactional_id=transactional_id,
-            compression_type=None if settings.compression == "none" else settings.compression,
-            max_request_size=settings.max_message_bytes,
-            max_batch_size=batch_bytes,
-            linger_ms=_ms(settings.linger_seconds),
-            **settings.extra.producer,
-        )
+        with _naming("kafka.extra.producer"):
+            return AIOKafkaProducer(
+                **self._reach,
+                acks="all",
+                enable_idempotence=True,
+                transactional_id=transactional_id,
+                compression_type=None if settings.compression == "none" else settings.compression,
+                max_request_size=settings.max_message_bytes,
+                max_batch_size=batch_bytes,
+                linger_ms=_ms(settings.linger_seconds),
+                **settings.extra.producer,
+            )
 
     def consumer(
         self,
@@ -79,21 +81,22 @@ class KafkaClients:
         same numbers of topics with equal counts go to one member; `sticky`: as few as can be change hands."""
         settings = self.settings
         usual: dict[str, Any] = {"metadata_max_age_ms": _METADATA_MS}
-        return AIOKafkaConsumer(
-            **self._reach,
-            group_id=group,
-            group_instance_id=settings.instance_id if group is not None else None,
-            enable_auto_commit=False,
-            auto_offset_reset="earliest",  # whoever begins a partition looks itself where; this is for offsets gone by
-            isolation_level=isolation,
-            max_partition_fetch_bytes=settings.fetch_bytes,
-            partition_assignment_strategy=(StickyPartitionAssignor if sticky else RangePartitionAssignor,),
-            session_timeout_ms=_ms(settings.session_timeout_seconds),
-            heartbeat_interval_ms=_ms(settings.heartbeat_seconds),
-            rebalance_timeout_ms=_ms(settings.rebalance_timeout_seconds),
-            max_poll_interval_ms=_ms(settings.poll_seconds),
-            **(usual | settings.extra.consumer),
-        )
+        with _naming("kafka.extra.consumer"):
+            return AIOKafkaConsumer(
+                **self._reach,
+                group_id=group,
+                group_instance_id=settings.instance_id if group is not None else None,
+                enable_auto_commit=False,
+                auto_offset_reset="earliest",  # who begins a partition looks itself where; this is for offsets gone by
+                isolation_level=isolation,
+                max_partition_fetch_bytes=settings.fetch_bytes,
+                partition_assignment_strategy=(StickyPartitionAssignor if sticky else RangePartitionAssignor,),
+                session_timeout_ms=_ms(settings.session_timeout_seconds),
+                heartbeat_interval_ms=_ms(settings.heartbeat_seconds),
+                rebalance_timeout_ms=_ms(settings.rebalance_timeout_seconds),
+                max_poll_interval_ms=_ms(settings.poll_seconds),
+                **(usual | settings.extra.consumer),
+            )
 
     async def started(self, make: Callable[[], Any], within_s: float | None = None) -> Any:
         """A client that `make` makes, started; tried again until Kafka answers. Raises `KafkaNotReached` when it does
@@ -113,7 +116,14 @@ class KafkaClients:
                     wait_s = min(_LONGEST_WAIT_S, wait_s * 2)
         except TimeoutError:
             servers = ", ".join(self.settings.bootstrap_servers)
-            raise KafkaNotReached(f"Kafka at {servers} cannot be used: {last}") from None
+            raise KafkaNotReached(f"Kafka at {servers} cannot be used: {last}{self._hint(last)}") from None
+
+    def _hint(self, error: str) -> str:
+        """A listener that is spoken to in another way than it expects hangs up, or waits for more."""
+        if any(refused in error for refused in _REFUSALS):
+            return ""
+        protocol = self.settings.security_protocol
+        return f"; is it there, and does its listener speak {protocol} (kafka.security_protocol)?"
 
     @asynccontextmanager
     async def administering(self, within_s: float | None = None) -> AsyncIterator[AIOKafkaAdminClient]:
@@ -135,13 +145,30 @@ async def stop(client: Any) -> None:
         log.warning("kafka_client_not_stopped", error=f"{type(error).__name__}: {error}")
 
 
+def read_fault(error: KafkaError) -> str:
+    """Why a consumer can read nothing, with the key to look at where that is known."""
+    told = f"{type(error).__name__}: {error}"
+    if isinstance(error, InvalidSessionTimeoutError):
+        told += "; brokers bound kafka.session_timeout_seconds (group.min.session.timeout.ms, group.max...)"
+    return told
+
+
+@contextmanager
+def _naming(key: str) -> Iterator[None]:
+    """Values are looked at when the client is made. Raises `KafkaUnusable`, naming the key."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        raise KafkaUnusable(f"{key}: {error}") from error
+
+
 @contextmanager
 def _overheard() -> Iterator[list[str]]:
     """What the client library logs as an error. It does not raise why a broker could not be connected to (refused,
     wrong password, unknown authority): it only says so there."""
     said: list[str] = []
     listener = logging.Handler(logging.ERROR)
-    listener.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
+    listener.emit = lambda record: said.append(record.getMessage().removesuffix(": "))  # type: ignore[method-assign]
     library = logging.getLogger("aiokafka")
     library.addHandler(listener)
     try:

@@ -12,7 +12,8 @@ from aiokafka import ConsumerRebalanceListener, TopicPartition
 from aiokafka.errors import CorruptRecordException, IllegalStateError, KafkaError
 
 from collector.clock import Clock
-from collector.kafka.clients import KafkaClients, stop
+from collector.kafka.clients import KafkaClients, read_fault, stop
+from collector.kafka.joins import Joins
 from collector.kafka.lane import Lane
 from collector.kafka.lane_work import LaneParts, RoutingRules
 from collector.kafka.metrics import KafkaMetrics
@@ -55,6 +56,7 @@ class KafkaRouter(ConsumerRebalanceListener):  # type: ignore[misc]  # the libra
         self._reading: str | None = None
         self._membership: str | None = "not yet a member of its group"
         self._unread = 0
+        self._joins = Joins(clients.settings.instance_id)
         self._parts = LaneParts(
             clients, layout, rules, clock, metrics, self._again, lambda: watch.problem, self._parked_bytes
         )
@@ -63,7 +65,8 @@ class KafkaRouter(ConsumerRebalanceListener):  # type: ignore[misc]  # the libra
         """Why telemetry does not reach its sessions, for the ready probe; None when all is well. Partitions that are
         being taken over are no problem."""
         lanes = (lane.problem for lane in self._lanes.values())
-        problems = (self._watch.problem, self._membership, self._reading, *lanes)
+        joins = self._joins.problem(self._parts.now_ms())
+        problems = (self._watch.problem, self._reading, self._membership, joins, *lanes)
         return next((problem for problem in problems if problem is not None), None)
 
     def _parked_bytes(self) -> int:
@@ -110,7 +113,7 @@ class KafkaRouter(ConsumerRebalanceListener):  # type: ignore[misc]  # the libra
             log.warning("kafka_message_damaged", error=str(error))
             await self._read_anew()
         except KafkaError as error:
-            self._reading = f"the topics of telemetry cannot be read: {type(error).__name__}: {error}"
+            self._reading = f"the topics of telemetry cannot be read: {read_fault(error)}"
             log.warning("kafka_not_read", error=self._reading)
             await asyncio.sleep(_AGAIN_S)
 
@@ -160,6 +163,7 @@ class KafkaRouter(ConsumerRebalanceListener):  # type: ignore[misc]  # the libra
                 self._leave(lane)
 
     async def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
+        self._joins.joined(self._parts.now_ms())
         ours = self._numbers(frozenset(assigned))
         for lane in list(self._lanes.values()):
             if lane.number in ours:

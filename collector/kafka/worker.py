@@ -17,8 +17,9 @@ from aiokafka import ConsumerRebalanceListener, TopicPartition
 from aiokafka.errors import IllegalStateError, KafkaError
 
 from collector.errors import StoreUnavailable
-from collector.kafka.clients import KafkaClients, stop
+from collector.kafka.clients import KafkaClients, read_fault, stop
 from collector.kafka.errors import KafkaProblem
+from collector.kafka.joins import Joins
 from collector.kafka.places import clear
 from collector.kafka.polling import poll
 from collector.kafka.share import Means, Share
@@ -97,6 +98,7 @@ class Worker:
         self._tasks = _Tasks(ended)
         self._seats: dict[int, _Seat] = {}
         self._places = 0
+        self._joins = Joins(clients.settings.instance_id)
         self._no_room: str | None = None
         self._not_read: str | None = None
         self._ends: dict[int, int] = {}
@@ -122,7 +124,11 @@ class Worker:
         seats = self._seats.values()
         lost = next((seat.share.lost for seat in seats if seat.share and seat.share.lost), None)
         not_begun = next((seat.problem for seat in seats if seat.problem is not None), None)
-        return self._watch.problem or self._not_read or self._no_room or lost or not_begun
+        joins = self._joins.problem(self._now_ms())
+        return self._watch.problem or self._not_read or self._no_room or joins or lost or not_begun
+
+    def _now_ms(self) -> int:
+        return self._means.clock.steady_ns() // 1_000_000
 
     @property
     def shares(self) -> dict[int, Share]:
@@ -150,7 +156,7 @@ class Worker:
             except KafkaError as error:
                 self._metrics.read_failed()
                 self._watch.poke()
-                self._not_read = f"{self._topics.sessions} cannot be read: {type(error).__name__}: {error}"
+                self._not_read = f"{self._topics.sessions} cannot be read: {read_fault(error)}"
                 log.warning("kafka_read_failed", error=self._not_read)
                 await asyncio.sleep(_READ_AGAIN_S)
                 continue
@@ -172,7 +178,7 @@ class Worker:
 
     async def _look(self, found: dict[TopicPartition, list[Any]]) -> None:
         """After a read: how far are we, and may we go on?"""
-        now_ms = self._means.clock.steady_ns() // 1_000_000
+        now_ms = self._now_ms()
         waiting = behind = paused = 0
         for number, share in self.shares.items():
             waiting += share.judging.waiting
@@ -250,6 +256,7 @@ class Worker:
         await self._commit(self.shares)
 
     def assigned(self, given: set[int]) -> None:
+        self._joins.joined(self._now_ms())
         ours = self._without_added(given)
         for number in self._seats.keys() - ours:
             self._leave(number)

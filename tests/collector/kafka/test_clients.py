@@ -90,6 +90,31 @@ async def test_a_broker_that_another_authority_signed_is_not_spoken_to(secured_k
         await clients.started(clients.producer, within_s=2)
 
 
+@pytest.mark.integration("kafka")
+@pytest.mark.parametrize(
+    ("listener", "spoken"),
+    [
+        (SASL, {"security_protocol": "PLAINTEXT"}),
+        (MUTUAL, {"security_protocol": "PLAINTEXT"}),
+        (SASL, {"security_protocol": "SSL"}),
+        ("PLAINTEXT", _sasl("SASL_PLAINTEXT", "PLAIN")),
+    ],
+    ids=["plain to SASL", "plain to TLS", "TLS to SASL", "SASL to plain"],
+)
+async def test_another_protocol_than_the_listener_speaks_is_a_hint(
+    secured_kafka: Broker, listener: str, spoken: dict[str, Any]
+) -> None:
+    clients = _clients(secured_kafka.address(listener), **spoken)
+    with pytest.raises(KafkaNotReached, match=f"does its listener speak {spoken['security_protocol']} "):
+        await clients.started(clients.admin, within_s=2)
+
+
+async def test_values_that_the_client_does_not_take_are_named_with_their_key() -> None:
+    clients = _clients("k:1", extra={"consumer": {"max_poll_records": 0}, "producer": {"metadata_max_age_ms": 1}})
+    with pytest.raises(KafkaUnusable, match=r"kafka\.extra\.consumer: .*max_poll_records"):
+        clients.consumer()
+
+
 async def test_a_broker_that_is_not_there_is_named() -> None:
     clients = _clients("127.0.0.1:1")
     with pytest.raises(KafkaNotReached, match=r"Kafka at 127\.0\.0\.1:1 cannot be used: .* Connect call failed"):
