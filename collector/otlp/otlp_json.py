@@ -10,6 +10,7 @@ import re
 from base64 import b64decode
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Literal, TypeAlias, TypeVar
 
 import orjson
@@ -26,8 +27,13 @@ from collector.otlp.envelope import MOST_FIELDS
 Signal: TypeAlias = Literal["traces", "logs"]
 Object: TypeAlias = dict[str, Any]
 
-MOST_CONTAINERS = 4_000_000
-"""Objects and arrays in one body: 64 MiB of small spans have half as many."""
+MOST_VALUES = 5_000_000
+"""Commas, braces and brackets in one body, but for those in texts: 64 MiB of small spans have two thirds as many. Each
+value costs its sender two bytes or more, and us up to a hundred."""
+MOST_LINKS = 10_000
+"""Of one span; the SDKs' own limit is 128."""
+_MOST_SURROGATES = 1_000_000
+"""Escaped halves that are looked at when some stand alone."""
 
 _M = TypeVar("_M", bound=Message)
 _Group: TypeAlias = ResourceSpans | ResourceLogs
@@ -51,10 +57,10 @@ class Converted:
     items: int
 
 
-_ESCAPE = re.compile(
-    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
-)
-"""One escape in JSON text, a surrogate pair being one; its group is half of a pair that stands alone."""
+_SURROGATE = re.compile(rb"(?<!\\)(\\++)u[dD]([89a-fA-F])[0-9a-fA-F]{2}")
+"""Half of a surrogate pair in JSON text, where the backslashes before it are odd in number."""
+_HALF_BYTES = 6
+_CHUNK = 1024 * 1024
 
 _FIELDS_TO_IT = re.compile(r"(?:Failed to parse \w+ field: )+")
 
@@ -78,10 +84,9 @@ def to_protobuf(body: bytes, signal: Signal) -> Converted:
 
 def parsed(body: bytes) -> object:
     """JSON text as Python values; half of a surrogate pair reads as U+FFFD. Raises `Malformed`, or `TooLarge` for more
-    than `MOST_CONTAINERS` braces and brackets."""
-    # Counted before parsing, in texts too: an empty object costs its sender three bytes, and us more than sixty.
-    if body.count(b"{") + body.count(b"[") > MOST_CONTAINERS:
-        raise TooLarge(f"the JSON has more than {MOST_CONTAINERS} objects and arrays; send it in smaller batches")
+    than `MOST_VALUES`."""
+    if _more_values(body, MOST_VALUES):
+        raise TooLarge(f"the JSON has more than {MOST_VALUES} values; send it in smaller batches")
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError as error:
@@ -91,9 +96,38 @@ def parsed(body: bytes) -> object:
             raise Malformed(f"the body is not JSON: {error}") from error
 
 
+def _more_values(body: bytes, most: int) -> bool:
+    """Counted before parsing, which would make them all. Texts may be code, or JSON: left out when it matters."""
+    if _separators(body) <= most:
+        return False
+    plain = body.replace(b"\\\\", b"").replace(b'\\"', b"")  # so that each quote begins or ends a text
+    found = inside = 0
+    for start in range(0, len(plain), _CHUNK):
+        pieces = plain[start : start + _CHUNK].split(b'"')
+        found += _separators(b"".join(pieces[inside::2]))
+        if found > most:
+            return True
+        inside ^= (len(pieces) - 1) & 1
+    return False
+
+
+def _separators(text: bytes) -> int:
+    return text.count(b",") + text.count(b"{") + text.count(b"[")
+
+
 def _without_lone_surrogates(body: bytes) -> bytes:
     """Senders in JavaScript cut text in the middle of an emoji; their whole batch must not be lost for half of one."""
-    return _ESCAPE.sub(lambda found: found[0] if found[1] is None else b"\\ufffd", body)
+    mended = bytearray(body)
+    low_half = -1  # where the second half of a pair begins
+    for found in islice(_SURROGATE.finditer(body), _MOST_SURROGATES):
+        start, high = found.end() - _HALF_BYTES, found[2] in b"89abAB"
+        if len(found[1]) % 2 == 0 or start == low_half:
+            continue
+        if high and (after := _SURROGATE.match(body, found.end())) and after[1] == b"\\" and after[2] in b"cdefCDEF":
+            low_half = found.end()
+        else:
+            mended[start : found.end()] = b"\\ufffd"
+    return bytes(mended)
 
 
 def to_json(payload: bytes, signal: Signal) -> Object:
@@ -182,6 +216,8 @@ def _links(fields: Object, place: str) -> list[Object]:
         links = _list(fields, "links", f"{place}.")
     except Malformed as error:
         raise _Rejected(str(error)) from error
+    if len(links) > MOST_LINKS:
+        raise _Rejected(f"{place}.links: {len(links)} links, {MOST_LINKS} allowed")
     return [_object(link, f"{place}.links[{index}]") for index, link in enumerate(links)]
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import orjson
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from collector.errors import Malformed, TooLarge
 from collector.otlp.decode import decode_session
 from collector.otlp.envelope import MOST_FIELDS
-from collector.otlp.otlp_json import MOST_CONTAINERS, Signal, to_json, to_protobuf
+from collector.otlp.otlp_json import MOST_LINKS, MOST_VALUES, Signal, to_json, to_protobuf
 
 TRACE = "0102030405060708090a0b0c0d0e0f10"
 
@@ -167,6 +168,9 @@ def test_a_broken_envelope_is_malformed_and_says_where(body: bytes, message: str
         (r"\ud83d\n", "\ufffd\n"),
         (r"\\\ud83d", "\\\ufffd"),
         (r"\ud83d no escape: \\ud83d", "\ufffd no escape: \\ud83d"),
+        (r"\ud83d\\ude00", "\ufffd\\ude00"),
+        (r"\ude00\ud83d\ude00\ude00", "\ufffd\U0001f600\ufffd"),
+        (r"\ud83d\ud83d", "\ufffd\ufffd"),
     ],
 )
 def test_half_an_emoji_costs_nothing_but_itself(sent: str, read: str) -> None:
@@ -189,10 +193,39 @@ def test_more_parts_than_protobuf_may_have_are_too_large(body: Any) -> None:
         to_protobuf(orjson.dumps(body), "traces")
 
 
-@pytest.mark.parametrize("one", [b"{},", b"[],"])
-def test_more_objects_than_memory_is_meant_for_are_refused_before_they_are_read(one: bytes) -> None:
-    with pytest.raises(TooLarge, match=f"more than {MOST_CONTAINERS} objects and arrays"):
-        to_protobuf(b'{"unknown":[' + one * MOST_CONTAINERS + b"0]}", "traces")
+@pytest.mark.parametrize("one", [b"{},", b"[],", b"1,", b'"a",'])
+def test_more_values_than_memory_is_meant_for_are_refused_before_they_are_read(one: bytes) -> None:
+    with pytest.raises(TooLarge, match=f"more than {MOST_VALUES} values"):
+        to_protobuf(b'{"unknown":[' + one * MOST_VALUES + b"0", "traces")  # which is not even JSON
+
+
+@pytest.mark.parametrize("text", [b"[1,2]", rb"\"{\",", rb"[[\\"])
+def test_what_looks_like_values_in_a_text_is_none(text: bytes) -> None:
+    body = b'{"unknown":"' + text * (MOST_VALUES // 2) + b'"}'
+    assert to_protobuf(body, "traces").items == 0
+
+
+def test_a_text_that_does_not_end_takes_no_time() -> None:
+    with pytest.raises(Malformed):
+        to_protobuf(b'{"unknown":"' + rb",\"" * (MOST_VALUES + 1), "traces")
+
+
+@pytest.mark.parametrize("escapes", [rb"\ud83d" + rb"\n" * 1_000_000, rb"\ud83d" * 50_000, b"\\" * 2_000_000])
+def test_mending_halves_takes_little_memory_whatever_else_is_escaped(escapes: bytes) -> None:
+    body = b'{"unknown":"' + escapes + rb'\ud83d"}'
+    tracemalloc.start()
+    try:
+        assert to_protobuf(body, "traces").items == 0
+        assert tracemalloc.get_traced_memory()[1] < 20 * len(body)
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_span_of_very_many_links_is_turned_away() -> None:
+    link = {"traceId": TRACE, "spanId": "00000000000000aa"}
+    converted = to_protobuf(traces(span(1, links=[link] * (MOST_LINKS + 1)), span(2)), "traces")
+    assert (converted.items, converted.rejected) == (1, 1)
+    assert "links: 10001 links, 10000 allowed" in (converted.cause or "")
 
 
 def test_nulls_and_absent_lists_are_empty_requests() -> None:
