@@ -42,6 +42,15 @@ _ScopeGroup: TypeAlias = ScopeSpans | ScopeLogs
 _LISTS = {"traces": ("resourceSpans", "scopeSpans", "spans"), "logs": ("resourceLogs", "scopeLogs", "logRecords")}
 _ID_DIGITS = {"traceId": 32, "spanId": 16, "parentSpanId": 16}
 _ID_FIELDS = {"traceId": "trace_id", "spanId": "span_id", "parentSpanId": "parent_span_id"}
+_AS_IN_PROTOBUF = {
+    "resourceSpans": "resource_spans",
+    "scopeSpans": "scope_spans",
+    "resourceLogs": "resource_logs",
+    "scopeLogs": "scope_logs",
+    "logRecords": "log_records",
+    **_ID_FIELDS,
+}
+"""OTLP wants the names on the left. Some senders write the others, and the parser takes those of all other fields."""
 _SPAN_IDS = ("traceId", "spanId", "parentSpanId")
 _POINTER_IDS = ("traceId", "spanId")
 
@@ -161,11 +170,11 @@ class _Conversion:
         for place, group in _objects(request, groups_key, ""):
             self._count()
             target = self._add_group(message)
-            _parse_envelope(group, ("resource", "schemaUrl"), target, place)
+            _parse_envelope(group, ("resource", "schemaUrl", "schema_url"), target, place)
             for scope_place, scope_group in _objects(group, scope_groups_key, f"{place}."):
                 self._count()
                 scope_target = self._add_scope_group(target)
-                _parse_envelope(scope_group, ("scope", "schemaUrl"), scope_target, scope_place)
+                _parse_envelope(scope_group, ("scope", "schemaUrl", "schema_url"), scope_target, scope_place)
                 for index, item in enumerate(_list(scope_group, items_key, f"{scope_place}.")):
                     self._count()
                     self._take(item, f"{scope_place}.{items_key}[{index}]", scope_target)
@@ -237,7 +246,7 @@ def _without_ids(fields: Object) -> Object:
 def _ids(fields: Object, names: tuple[str, ...], place: str, required: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
     """The ids that are there. An id of zeros is one that is absent."""
     for name in names:
-        digits = fields.get(name)
+        digits = _field(fields, name)
         raw = _id_bytes(digits, _ID_DIGITS[name], f"{place}.{name}") if digits not in (None, "") else b""
         if any(raw):
             yield name, raw
@@ -292,12 +301,17 @@ def _objects(parent: Object, key: str, prefix: str) -> Iterator[tuple[str, Objec
 
 
 def _list(parent: Object, key: str, prefix: str) -> list[Any]:
-    found = parent.get(key)
+    found = _field(parent, key)
     if found is None:
         return []
     if not isinstance(found, list):
         raise Malformed(f"{prefix}{key}: {_kind(found)}, an array expected")
     return found
+
+
+def _field(fields: Object, name: str) -> object:
+    found = fields.get(name)
+    return fields.get(_AS_IN_PROTOBUF[name]) if found is None and name in _AS_IN_PROTOBUF else found
 
 
 def _object(item: object, place: str) -> Object:

@@ -228,6 +228,25 @@ def test_a_span_of_very_many_links_is_turned_away() -> None:
     assert "links: 10001 links, 10000 allowed" in (converted.cause or "")
 
 
+def test_names_as_in_protobuf_are_read_too() -> None:
+    sent = {"trace_id": TRACE, "span_id": f"{1:016x}", "parent_span_id": f"{2:016x}", "start_time_unix_nano": "7"}
+    link = {"trace_id": TRACE, "span_id": f"{3:016x}"}
+    scope = {"scope": {"name": "oven"}, "schema_url": "a", "spans": [{**sent, "links": [link]}]}
+    body = orjson.dumps({"resource_spans": [{"schema_url": "b", "scope_spans": [scope]}]})
+    (got,) = decode_session("s", [to_protobuf(body, "traces").payload], []).spans
+    assert (got.trace_id, got.span_id, got.parent_id, got.start_ns) == (TRACE, f"{1:016x}", f"{2:016x}", 7)
+    assert got.links[0].span_id == f"{3:016x}"
+    record = {"trace_id": TRACE, "time_unix_nano": "7"}
+    body = orjson.dumps({"resource_logs": [{"scope_logs": [{"log_records": [record]}]}]})
+    (said,) = decode_session("s", [], [to_protobuf(body, "logs").payload]).records
+    assert (said.trace_id, said.time_ns) == (TRACE, 7)
+
+
+def test_the_name_that_otlp_wants_counts_before_the_one_of_protobuf() -> None:
+    (got,) = decode_session("s", [to_protobuf(traces(span(1, span_id="f" * 16)), "traces").payload], []).spans
+    assert got.span_id == f"{1:016x}"
+
+
 def test_nulls_and_absent_lists_are_empty_requests() -> None:
     for body in (b"{}", b'{"resourceSpans": null}', b'{"resourceSpans": [{"resource": null, "scopeSpans": null}]}'):
         assert to_protobuf(body, "traces").items == 0
