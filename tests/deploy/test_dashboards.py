@@ -25,6 +25,7 @@ from tests.deploy.rare import RARE, rare_metrics
 from tests.deploy.scene import JOB, RARE_JOB, Scene, scene
 from tests.kafka.ports import free_ports
 
+pytestmark = pytest.mark.timeout(300)  # the first of them waits for the scene
 ROOT = Path(__file__).parents[2]
 QUERIES = [asked for file in FILES for asked in queries(file)]
 CHOICES = sorted({choice for file in FILES for choice in choices(file)})
