@@ -13,7 +13,8 @@ from collector.otlp.spelled import SPAN_ATTRIBUTE, TRACE_ID_FIRST, attribute
 from collector.sessions.keys import Naming
 
 SAMPLED_OUT = -1
-_MOST = 20_000  # traces and sessions in one generation; each takes some 400 bytes
+_MOST = 20_000  # traces and sessions of one tenant in one generation; each takes some 400 bytes
+_MOST_OF_ALL = 100_000  # of all tenants, and the tenants: a sender may name another one in every request
 _MOST_BEFORE = 1
 """Of an item that names its session by a weaker attribute it must be shown that no stronger one is in it; each takes a
 look at all its bytes."""
@@ -63,12 +64,22 @@ class HotTraces:
     def __init__(self, now_ms: int) -> None:
         self._young: dict[str, dict[bytes, Hot]] = {}
         self._old: dict[str, dict[bytes, Hot]] = {}
+        self._begun = 0
+        """tenants, traces and sessions that came to the young generation"""
         self._turned_ms = now_ms
 
     def of(self, tenant: str) -> dict[bytes, Hot]:
         """The young generation, to be looked into directly by the hot path: by the first 18 bytes of a span, which
         are `TRACE_ID_FIRST` and the trace id."""
-        return self._young.setdefault(tenant, {})
+        young = self._young.get(tenant)
+        return self._begin(tenant) if young is None else young
+
+    def _begin(self, tenant: str) -> dict[bytes, Hot]:
+        if self._begun >= _MOST_OF_ALL:
+            self._turn()
+        self._begun += 1
+        young = self._young[tenant] = {}
+        return young
 
     def get(self, tenant: str, trace: bytes) -> Hot | None:
         """From either generation."""
@@ -83,17 +94,26 @@ class HotTraces:
 
     def put(self, tenant: str, trace: bytes, hot: Hot) -> None:
         young = self.of(tenant)
-        if len(young) >= _MOST:
+        if self._begun >= _MOST_OF_ALL:
+            self._turn()
+            young = self._begin(tenant)
+        elif len(young) >= _MOST:
             self._old[tenant] = young
             young = self._young[tenant] = {}
+        before = len(young)
         young[TRACE_ID_FIRST + trace] = hot
         if hot.wire:
             young[hot.wire] = hot
+        self._begun += len(young) - before
 
     def clear(self) -> None:
-        self._young, self._old = {}, {}
+        self._young, self._old, self._begun = {}, {}, 0
 
     def turn(self, now_ms: int, after_ms: int) -> None:
         """Drop the old generation and begin a young one, when the young one is this old."""
         if now_ms - self._turned_ms >= after_ms:
-            self._old, self._young, self._turned_ms = self._young, {}, now_ms
+            self._turn()
+            self._turned_ms = now_ms
+
+    def _turn(self) -> None:
+        self._old, self._young, self._begun = self._young, {}, 0
