@@ -8,14 +8,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import httpx
 import pytest
 import yaml
 
+from tests.certificates import Authority
 from tests.end_to_end.server import SPANJUDGE, wait_for
-from tests.helm.cases import Values, merged
+from tests.helm.cases import EXTRAS, Values, merged
 from tests.helm.rendering import Helm, Object, Rendered
 from tests.kafka.desk import Desk
 from tests.kafka.ports import free_ports
@@ -26,6 +27,9 @@ QUICK: Values = {
     "config": {"journal": {"min_free_bytes": 0}, "evaluation": {"processes": 0}, "sessions": {"idle_seconds": 60}}
 }
 PORTS = (4317, 4318, 9464)
+Secrets: TypeAlias = Mapping[str, Mapping[str, str]]
+"""By name of the Secret, then by key."""
+NONE: Secrets = {}
 SUITE = """\
 name: desk
 version: "1"
@@ -50,7 +54,7 @@ class Pod:
         get = self.container[f"{name}Probe"]["httpGet"]
         try:
             url = f"{get['scheme'].lower()}://127.0.0.1:{self.ports[get['port']]}{get['path']}"
-            return httpx.get(url, trust_env=False).status_code
+            return httpx.get(url, trust_env=False, verify=False).status_code  # nor does the kubelet look
         except httpx.TransportError:
             return None
 
@@ -58,8 +62,8 @@ class Pod:
         return httpx.get(f"http://127.0.0.1:{self.ports['admin']}/metrics", trust_env=False).text
 
 
-def _files(rendered: Rendered, pod: Object, root: Path) -> Mapping[str, Path]:
-    """What is mounted, below `root`: by where it is in the pod."""
+def _files(rendered: Rendered, pod: Object, root: Path, secrets: Secrets = NONE) -> Mapping[str, Path]:
+    """What is mounted, below `root`: by where it is in the pod. `secrets` are those that are there."""
     volumes = {volume["name"]: volume for volume in pod["spec"]["volumes"]}
     (container,) = pod["spec"]["containers"]
     found = {}
@@ -71,6 +75,9 @@ def _files(rendered: Rendered, pod: Object, root: Path) -> Mapping[str, Path]:
         for source in sources:
             if "configMap" in source:
                 for file, text in rendered.one("ConfigMap", source["configMap"]["name"])["data"].items():
+                    (directory / file).write_text(text)
+            if "secret" in source:
+                for file, text in secrets[source["secret"]["secretName"]].items():
                     (directory / file).write_text(text)
     return found
 
@@ -91,19 +98,31 @@ def _here(value: Any, mounted: Mapping[str, Path], ports: Mapping[int, int]) -> 
             return value
 
 
+def _value(entry: Object, pod: str, secrets: Secrets) -> str:
+    """Of an environment variable, as the kubelet finds it."""
+    match entry:
+        case {"value": str(value)}:
+            return value
+        case {"valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}:
+            return pod
+        case {"valueFrom": {"secretKeyRef": {"name": name, "key": key}}}:
+            return secrets[name][key]
+    raise AssertionError(entry)
+
+
 @contextmanager
-def running(rendered: Rendered, part: str, root: Path, secrets: Mapping[str, str] | None = None) -> Iterator[Pod]:
-    """A pod of this part. `secrets` by name of the variable."""
+def running(rendered: Rendered, part: str, root: Path, secrets: Secrets = NONE) -> Iterator[Pod]:
+    """A pod of this part, where these secrets are."""
     pod = rendered.pods()[part]
     (container,) = pod["spec"]["containers"]
-    mounted = _files(rendered, pod, root)
+    mounted = _files(rendered, pod, root, secrets)
     named = {port["name"]: port["containerPort"] for port in container["ports"]}
     free = dict(zip(PORTS, free_ports(len(PORTS)), strict=True))
     config = mounted["/etc/spanjudge/config"] / "spanjudge.yaml"
     config.write_text(yaml.safe_dump(_here(yaml.safe_load(config.read_text()), mounted, free)))
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(root), "TMPDIR": str(mounted["/tmp"])}
     for entry in container["env"]:
-        environment[entry["name"]] = entry.get("value") or (secrets or {}).get(entry["name"], f"{part}-0")
+        environment[entry["name"]] = _value(entry, f"spanjudge-{part}-0", secrets)
     arguments = _here(container["args"], mounted, free)
     log = root / "log"
     with log.open("wb") as output:
@@ -180,9 +199,31 @@ def test_a_secret_reaches_the_program_as_an_environment_variable(helm: Helm, dat
         "config": {"store": {"url": "${env:STORE_URL}"}},
         "secrets": {"env": {"STORE_URL": {"secret": "database", "key": "url"}}},
     }
-    with running(helm.render(merged(QUICK, values)), "single", tmp_path, {"STORE_URL": url}) as pod:
+    with running(helm.render(merged(QUICK, values)), "single", tmp_path, {"database": {"url": url}}) as pod:
         assert not (tmp_path / "data" / "verdicts.sqlite3").exists()
         assert pod.probe("readiness") == 200
+
+
+def test_certificates_and_tokens_of_secrets_are_in_force(helm: Helm, tmp_path: Path) -> None:
+    pair = Authority(tmp_path / "authority").issue("spanjudge")
+    tls = {"tls.crt": pair.certificate.read_text(), "tls.key": pair.key.read_text()}
+    token = {"tokens.yaml": f"tokens: [{{name: ana, token: {'0123456789abcdef' * 2}}}]"}
+    secrets = {
+        "spanjudge-tls": tls | {"ca.crt": tls["tls.crt"]},
+        "sender-tokens": token,
+        "people-tokens": token,
+    }
+    rendered = helm.render(merged(QUICK, EXTRAS["tls"], EXTRAS["auth"]))
+    with running(rendered, "single", tmp_path, secrets) as pod, httpx.Client(trust_env=False, verify=False) as client:
+        assert [pod.probe(name) for name in ("startup", "liveness", "readiness")] == [200, 200, 200]
+        traces = f"https://127.0.0.1:{pod.ports['otlp-http']}/v1/traces"
+        sessions = f"https://127.0.0.1:{pod.ports['admin']}/api/v1/sessions"
+        content = {"content-type": "application/json"}
+        known = {"authorization": f"Bearer {'0123456789abcdef' * 2}"}
+        assert client.post(traces, content=b"{}", headers=content).status_code == 401
+        assert client.post(traces, content=b"{}", headers=content | known).status_code == 200
+        assert client.get(sessions).status_code == 401
+        assert client.get(sessions, headers=known).status_code == 200
 
 
 def test_our_own_check_of_the_configuration_agrees(helm: Helm, tmp_path: Path) -> None:

@@ -16,8 +16,13 @@ import yaml
 from collector.config_docs import schema
 
 _OWN_PART = Path(__file__).with_name("values.schema.yaml")
-_SECRET = r"\$\{env:[A-Za-z_][A-Za-z0-9_]*"
-"""What stands in the ConfigMap of a secret, at least: where it comes from."""
+_SECRET = {
+    "type": "string",
+    "if": {"pattern": r"\$\{env:[A-Za-z_][A-Za-z0-9_]*"},
+    "else": {"const": "a reference, ${env:NAME}, with the Secret of NAME under secrets.env"},
+}
+"""Of a secret, the ConfigMap has only where it comes from. What is no reference must not be repeated in the message, as
+that of a pattern would."""
 _LEFT_TO_THE_CHART: Mapping[str, tuple[str, ...]] = {
     "Config": ("data_dir", "role"),
     "Listener": ("listen",),
@@ -57,7 +62,7 @@ def _for_values(part: Any) -> Any:
     if not isinstance(part, dict):
         return part
     if part.get("writeOnly"):
-        return {"type": "string", "pattern": _SECRET}
+        return _SECRET
     kept = {key: value for key, value in part.items() if key not in {"title", "default", "format", "properties"}}
     found = {key: _for_values(value) for key, value in kept.items()}
     if isinstance(properties := part.get("properties"), dict):

@@ -2,7 +2,7 @@
 package main
 
 import (
-	"fmt"
+	"log"
 	"os"
 
 	helm "helm.sh/helm/v4/pkg/cmd"
@@ -10,11 +10,10 @@ import (
 
 func main() {
 	root, err := helm.NewRootCmd(os.Stdout, os.Args[1:], helm.SetupLogging)
-	if err == nil {
-		err = root.Execute()
-	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
+		log.Fatal(err)
+	}
+	if root.Execute() != nil { // which it has told
 		os.Exit(1)
 	}
 }
