@@ -97,6 +97,22 @@ _AT_A_GLANCE = Row(
             height=4,
             thresholds=[(None, "green"), (1, "red")],
         ),
+        Panel(
+            "Alerts",
+            "Which of SpanJudge's alerts fire or are about to. The page of the same name in docs/runbooks says what "
+            "to do.",
+            [
+                Query(
+                    "max by (alertname, alertstate, severity, service, skill, evaluator, instance) "
+                    '(ALERTS{alertname=~"SpanJudge.+"})',
+                    name="active",
+                )
+            ],
+            kind="table",
+            width=24,
+            height=5,
+            no_value="none",
+        ),
     ],
 )
 
