@@ -103,7 +103,11 @@ def _operation(operation: Operation) -> dict[str, Any]:
         found["parameters"] = parameters
     if operation.body is not None:
         found["requestBody"] = {"required": True, "content": _json(operation.body.__name__)}
-    answers = {operation.status: {"description": operation.answer.__doc__, "content": _json(operation.answer.__name__)}}
+    answers: dict[int, dict[str, Any]] = {
+        operation.status: {"description": operation.answer.__doc__, "content": _json(operation.answer.__name__)}
+    }
+    if operation.links:
+        answers[operation.status]["links"] = dict(operation.links)
     answers |= {status: _refusal(status) for status in sorted({*operation.refusals, *_OF_ANY})}
     found["responses"] = {str(status): answer for status, answer in answers.items()}
     return found

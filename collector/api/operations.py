@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel
 
@@ -20,7 +20,7 @@ DOCUMENT = "/api/openapi.json"
 @dataclass(frozen=True, slots=True)
 class Operation:
     """`path` has its parameters in braces; an id may hold slashes. `refusals` are the statuses that it may answer with
-    beside those that any operation may."""
+    beside those that any operation may; `links` what its answer leads to, as OpenAPI says it."""
 
     name: Name
     method: Literal["GET", "POST"]
@@ -32,6 +32,7 @@ class Operation:
     query: type[BaseModel] | None = None
     body: type[BaseModel] | None = None
     refusals: Sequence[int] = ()
+    links: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 OPERATIONS: Sequence[Operation] = (
@@ -44,6 +45,15 @@ OPERATIONS: Sequence[Operation] = (
         SessionsFound,
         query=SessionsAsked,
         refusals=(422,),
+        links={
+            "session": {
+                "operationId": "get_session",
+                "parameters": {
+                    "path.id": "$response.body#/sessions/0/ref/session_id",
+                    "query.tenant": "$response.body#/sessions/0/ref/tenant",
+                },
+            }
+        },
     ),
     Operation(
         "get_session",
@@ -64,6 +74,9 @@ OPERATIONS: Sequence[Operation] = (
         VerdictsFound,
         query=VerdictsAsked,
         refusals=(422,),
+        links={
+            "label": {"operationId": "add_label", "requestBody": {"verdict": "$response.body#/verdicts/0/id"}},
+        },
     ),
     Operation(
         "add_label",

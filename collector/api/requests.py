@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from starlette.requests import Request
 
 from collector.access.rejected import Rejected
+from collector.labelling import MAX_AUTHOR, MAX_REASON
 
 MAX_BODY = 64 * 1024
 MAX_LIMIT = 500
@@ -18,6 +20,9 @@ _Asked = TypeVar("_Asked", bound="_Input")
 
 class _Input(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+_NOT_BLANK = r"^[^\u0000]*[^\s\u0000][^\u0000]*$"
 
 
 def _no_nul(value: str) -> str:
@@ -32,6 +37,19 @@ Text: TypeAlias = Annotated[
 ]
 
 
+_RFC_3339 = re.compile(r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:\d{2})", re.ASCII)
+
+
+def _as_written(value: object) -> object:
+    # pydantic takes numbers too, for seconds or milliseconds, as it guesses.
+    if not isinstance(value, str) or not _RFC_3339.fullmatch(value):
+        raise ValueError("must be an instant of RFC 3339 with a time zone, as 2026-01-01T00:00:00Z")
+    return value
+
+
+Since: TypeAlias = Annotated[AwareDatetime, BeforeValidator(_as_written)]
+
+
 class SessionsAsked(_Input):
     """Query of GET /api/v1/sessions."""
 
@@ -41,7 +59,7 @@ class SessionsAsked(_Input):
     evaluator: Text | None = None
     label: Text | None = Field(None, description="of the same verdict as evaluator")
     text: Text | None = Field(None, description="to be found in session id, task or service, whatever its case")
-    since: AwareDatetime | None = Field(None, description="closed then or later")
+    since: Since | None = Field(None, description="closed then or later")
     limit: int = Field(50, ge=1, le=MAX_LIMIT)
 
 
@@ -61,7 +79,7 @@ class VerdictsAsked(_Input):
     label: Text | None = None
     passed: bool | None = Field(None, description="leaves out those without a score")
     labelled: bool | None = Field(None, description="whether anybody said something about it")
-    since: AwareDatetime | None = Field(None, description="of sessions closed then or later")
+    since: Since | None = Field(None, description="of sessions closed then or later")
     order: Literal["newest", "by_chance"] = Field(
         "newest", description="by_chance: a random sample, the same one every time"
     )
@@ -73,9 +91,14 @@ class LabelGiven(_Input):
 
     verdict: str = Field(pattern=r"^[0-9a-f]{32}$", description="its id")
     agree: bool = Field(strict=True)
-    reason: Text
-    author: Text | None = Field(None, description="who says so; may be left out by whoever is signed in")
-    label: Text | None = Field(None, description="the one that would have been right, where you disagree")
+    reason: Annotated[Text, Field(json_schema_extra={"maxLength": MAX_REASON, "pattern": _NOT_BLANK})]
+    author: Annotated[Text, Field(json_schema_extra={"maxLength": MAX_AUTHOR, "pattern": _NOT_BLANK})] | None = Field(
+        None,
+        description="who says so, in characters that can be seen; may be left out by whoever is signed in",
+    )
+    label: Annotated[Text, Field(json_schema_extra={"minLength": 1, "maxLength": MAX_AUTHOR})] | None = Field(
+        None, description="the one that would have been right, where you disagree; one that the evaluator has"
+    )
 
 
 def query(request: Request, kind: type[_Asked]) -> _Asked:

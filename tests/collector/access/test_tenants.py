@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -81,6 +82,7 @@ async def running(directory: Path) -> AsyncIterator[Running]:
     try:
         for tenant, secret in (("north", "mistral"), ("south", SECRET)):
             session, verdicts = _of(tenant, secret)
+            session = replace(session, closed_ns=time.time_ns())  # pages may show the last days only
             await app._store.finish(session, verdicts, [], [])
             label = Label(verdicts[0].id, f"{secret}-author", NOW_NS, True, False, f"a {secret} indeed")
             await app._store.labels.add(label)
@@ -108,8 +110,11 @@ _QUERIES: Sequence[Mapping[str, str]] = (
     {},
     {"tenant": "south"},
     {"tenant": ""},
-    {"session": "s-1"},
+    {"session": "s-1", "of": "answer"},
+    {"session": "s-1", "tenant": "south", "of": "answer"},
     {"tenant": "south", "id": "s-1", "revision": "1"},
+    {"evaluator": "skill_selection"},
+    {"verdict": _VERDICT},
 )
 _HTML = {"accept": "text/html,*/*"}
 
@@ -176,6 +181,7 @@ async def test_nothing_of_another_tenant_can_be_changed(product: Running) -> Non
         "csrf": secret[1] if secret else "",
         "tenant": "south",
         "id": "s-1",
+        "session": "s-1",
     }
     body = {"verdict": _VERDICT, "agree": True, "reason": "mine"}
     for route in product.routes:

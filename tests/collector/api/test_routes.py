@@ -148,6 +148,7 @@ async def test_verdicts_are_found_across_sessions(client: httpx.AsyncClient) -> 
         ("limit=501", "limit"),
         ("limit=many", "limit"),
         ("since=yesterday", "since"),
+        ("since=0.5", "since"),
         ("since=2026-01-01T00:00:00", "since"),
         ("passed=perhaps", "passed"),
         ("evaluater=x", "evaluater"),
