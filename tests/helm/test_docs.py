@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from collector.config import Config
+from judge.documents import parse_document
 from tests.helm.rendering import CHART, Helm
+from tests.helm.schemas import VERSIONS, Schemas
 
 PAGES = (CHART.parent / "docs" / "kubernetes.md",)
 _BLOCK = re.compile(r"^```yaml\n# values\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -22,5 +25,11 @@ def test_there_are_examples() -> None:
 @pytest.mark.integration("helm")
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize(("page", "text"), EXAMPLES)
-def test_an_example_of_values_renders(helm: Helm, page: Path, text: str) -> None:
-    assert helm.render(yaml.safe_load(text)).workloads(), page
+def test_an_example_of_values_renders(helm: Helm, schemas: Schemas, page: Path, text: str) -> None:
+    rendered = helm.render(yaml.safe_load(text))
+    assert rendered.workloads(), page
+    for each in rendered.objects:
+        schemas.check(each, VERSIONS[-1])
+    environment = dict.fromkeys(("DB_PASSWORD", "KAFKA_PASSWORD", "POD_NAME"), "a-secret")
+    environment |= {"STORE_URL": "postgresql://u:p@db/spanjudge", "SPANJUDGE_ROLE": "worker"}
+    parse_document(rendered.one("ConfigMap")["data"]["spanjudge.yaml"], page.name, Config, environment)

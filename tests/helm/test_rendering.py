@@ -257,6 +257,19 @@ def test_suites_and_rubrics_arrive_as_they_were_given(helm: Helm) -> None:
     }
 
 
+@pytest.mark.parametrize("where", ["PreferClose", "PreferSameZone"])
+def test_traffic_may_be_kept_near(helm: Helm, schemas: Schemas, where: str) -> None:
+    service = helm.render({"service": {"trafficDistribution": where}}).one("Service")
+    assert service["spec"]["trafficDistribution"] == where
+    schemas.check(service, VERSIONS[-1])
+
+
+def test_a_key_that_is_null_stays_null(helm: Helm) -> None:
+    """Left out, it would have its default: here, a header that anybody behind the proxy could send."""
+    proxy = {"header": None, "trusted_proxies": ["10.0.0.0/8"]}
+    assert helm.render({"config": {"access": {"proxy": proxy}}}).config()["access"]["proxy"] == proxy
+
+
 def test_large_numbers_stay_numbers(helm: Helm) -> None:
     config = helm.render({"config": {"journal": {"max_bytes": 42949672960}}}).config()
     assert config["journal"] == {"max_bytes": 42949672960}
