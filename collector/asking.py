@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 
 import structlog
 
@@ -86,10 +87,9 @@ class Asking:
             while True:
                 self._poked.clear()
                 await self.look(tasks)
-                try:
-                    await asyncio.wait_for(self._poked.wait(), _LOOK_S)
-                except TimeoutError:
-                    continue
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_LOOK_S):  # not `wait_for`, which may swallow a cancellation in 3.11
+                        await self._poked.wait()
 
     async def look(self, tasks: asyncio.TaskGroup) -> int:
         """Begin what may be asked now; how many that were."""

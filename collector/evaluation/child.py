@@ -112,7 +112,8 @@ class Worker:
         while True:
             await self._refresh()
             try:
-                group = await asyncio.wait_for(groups.get(), _REFRESH_S)
+                async with asyncio.timeout(_REFRESH_S):
+                    group = await groups.get()
             except TimeoutError:
                 continue
             if group is None:

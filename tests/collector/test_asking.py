@@ -82,6 +82,21 @@ async def test_no_more_are_asked_at_a_time_than_is_allowed(desk_of: Making) -> N
     assert len(desk.judge.asked) == 12
 
 
+@pytest.mark.parametrize("turns", range(4))
+async def test_it_ends_when_it_is_told_to_though_there_are_new_questions_just_then(desk_of: Making, turns: int) -> None:
+    asking = desk_of().asking
+    running = asyncio.create_task(asking.run())
+    while not asking._poked._waiters:  # noqa: ASYNC110 - it looks into a database first
+        await asyncio.sleep(0.01)
+    asking.poke()
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    running.cancel()
+    done, _ = await asyncio.wait({running}, timeout=5)
+    assert done
+    assert running.cancelled()
+
+
 async def test_the_pace_is_kept(desk_of: Making) -> None:
     desk = desk_of(per_minute=6)
     await desk.add(*(ask(f"q{number}") for number in range(5)))
