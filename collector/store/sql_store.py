@@ -179,10 +179,14 @@ class SqlStore:
         if (leases := self._database.leases) is not None:
             ours = await self._write(lambda to: leases.take(to, outbox, statement, outbox.c.number))
             statement = statement.where(outbox.c.number.in_(ours))
+
+        def read(connection: Connection) -> list[tuple[str, Judged | None, int, int]]:
+            rows = connection.execute(statement)
+            return [(key, readable(JUDGED, record), attempts, ns) for key, record, attempts, ns in rows]
+
         items: list[OutboxItem] = []
         damaged: list[str] = []
-        for verdict_id, record, attempts, created_ns in await self._rows(statement):
-            judged = readable(JUDGED, record)
+        for verdict_id, judged, attempts, created_ns in await self._read(read):  # hundreds, in the thread that reads
             if judged is None:
                 self._damage("verdict")
                 damaged.append(verdict_id)
