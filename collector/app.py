@@ -28,12 +28,16 @@ from collector.in_force import InForce
 from collector.judge_building import redaction_of
 from collector.logs import set_up_logs
 from collector.metrics import Metrics
+from collector.page.means import Means
+from collector.page.rendering import Rendering
+from collector.page.routes import page_routes
 from collector.reloading import Reloading
 from collector.rules import scales_of
 from collector.source import OwnSource, Source
 from collector.stopping import Stopping, leave
 from collector.store.opening import open_store
 from collector.tls.guard import open_guard
+from judge.redaction import Redaction
 
 log = structlog.get_logger(__name__)
 
@@ -142,12 +146,16 @@ class App:
             access = Access(self._config.access, listen, self._clock, self._metrics.access)
             notices["access"] = access.problem
             pages = {"/api/v1/sessions": "sessions as JSON; docs/api.md describes the rest of the API"}
+            routes = api.routes()
+            if self._config.page.enabled:
+                pages = {"/sessions": "sessions, for people: docs/page.md", **pages}
+                routes += page_routes(self._page_means(redaction))
             admin = admin_app(
                 self._metrics,
                 checks,
                 refresh=self._refresh,
                 notices=notices,
-                routes=api.routes(),
+                routes=routes,
                 pages=pages,
                 access=access,
             )
@@ -159,6 +167,17 @@ class App:
                 await self._source.close(stopping)
                 raise
         return Addresses(grpc_address, http_address, admin_address)
+
+    def _page_means(self, redaction: Redaction) -> Means:
+        return Means(
+            self._store,
+            self._clock,
+            self._scales,
+            lambda: self._now.rules,
+            self._config.page,
+            redaction,
+            Rendering(),
+        )
 
     async def _serve(self, app: Starlette, listen: str, key: str) -> str:
         tls = self._guard.admin.context() if self._guard.admin else None
@@ -176,6 +195,7 @@ class App:
     def _take_effect(self, now: InForce) -> None:
         """What the evaluators judge by already."""
         config = now.config
+        self._now = now
         self._store.conclude_by(composites_for(config.composite.rules(), self._metrics.verdict))
         self._source.take_effect(config)
         self._common.baseline_watch.look_back(config.gates.live_hours)

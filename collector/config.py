@@ -16,6 +16,7 @@ from collector.access.settings import AccessSettings
 from collector.config_section import Seconds, Section, paths_from
 from collector.judge_config import JudgeSettings
 from collector.kafka.settings import KafkaSettings
+from collector.page.settings import PageSettings
 from collector.sampling_config import SamplingSettings
 from collector.scoring_config import CompositeSettings, GateSettings
 from collector.secret_text import header_fault
@@ -310,6 +311,7 @@ class Config(Section):
     receivers: Receivers = Receivers()
     admin: Listener = Listener(listen="127.0.0.1:9464")
     access: AccessSettings = AccessSettings()
+    page: PageSettings = PageSettings()
     sessions: Sessions = Sessions()
     sampling: SamplingSettings = SamplingSettings()
     journal: Journal = Journal()

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from collector.suite_files import new_suite, with_case
 from extractors.skills import LoadOutcome
 from extractors.trajectory import CallOutcome, Trajectory
 from judge.events import by_agent
 from judge.origins import loading_calls
+from judge.suites import expectations_for, parse_suite
 
 _LONGEST_TASK = 400
 _MOST_STEPS = 10
@@ -55,6 +57,31 @@ def case_from(trajectory: Trajectory, options: CaseOptions, case_id: str) -> tup
     if options.answer:
         case["answer_contains"] = list(options.answer)
     return case, remarks
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """The text of a suite with a case more. `remarks` say of its keys which were filled in."""
+
+    text: str
+    suite: str
+    case: Mapping[str, Any]
+    remarks: Mapping[str, str]
+
+
+def add_case(before: str | None, source: str, name: str, trajectory: Trajectory, options: CaseOptions) -> Added:
+    """The case added to the text of a suite, or the only one of a new suite of this name. `source` is for messages.
+
+    Raises ValueError where the case would not be about the session, or the task was not recorded; `DocumentError` where
+    the text cannot be added to.
+    """
+    taken = [] if before is None else [one.id for one in parse_suite(before, source).cases]
+    case, remarks = case_from(trajectory, options, options.case_id or id_for(trajectory, taken))
+    text = new_suite(name, case, remarks) if before is None else with_case(before, source, case, remarks)
+    made = parse_suite(text, source)
+    if not any(one.id == case["id"] for one in expectations_for(trajectory, [made])):
+        raise ValueError("the case would not be about this session: its task or service cannot be matched")
+    return Added(text, made.name, case, remarks)
 
 
 def id_for(trajectory: Trajectory, taken: Sequence[str]) -> str:

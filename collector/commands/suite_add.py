@@ -7,15 +7,13 @@ from typing import Annotated
 
 import typer
 
-from collector.commands.case_from_session import CaseOptions, case_from, id_for
+from collector.commands.case_from_session import CaseOptions, add_case
 from collector.commands.files import ConfigFile, DataDir, fail, problems
 from collector.commands.output import write
 from collector.commands.selection import bad_input_exits_with_2
 from collector.commands.stored import choose, open_store, run_with
 from collector.commands.terminal import safe
-from collector.suite_files import new_suite, with_case
 from judge.documents import DocumentError
-from judge.suites import expectations_for, parse_suite
 
 
 def suite_add(
@@ -66,20 +64,12 @@ def suite_add(
         )
         try:
             before = suite.read_text(encoding="utf-8") if suite.exists() else None
-            taken = [one.id for one in parse_suite(before, str(suite)).cases] if before is not None else []
-            case, remarks = case_from(trajectory, options, id_for(trajectory, taken) if case_id is None else case_id)
-            if before is None:
-                text = new_suite(suite.stem, case, remarks)
-            else:
-                text = with_case(before, str(suite), case, remarks)
-            made = parse_suite(text, str(suite))
+            added = add_case(before, str(suite), suite.stem, trajectory, options)
         except DocumentError as error:
             raise problems(error) from error
         except (OSError, UnicodeDecodeError, ValueError) as error:
             raise fail(str(error)) from error
-        if not any(one.id == case["id"] for one in expectations_for(trajectory, [made])):
-            raise fail("the case would not be about this session: its task or service cannot be matched")
-        write(suite, text)
-    typer.echo(f"added {made.name}/{case['id']} to {safe(str(suite))}; read it before you rely on it")
-    for key, remark in remarks.items():
+        write(suite, added.text)
+    typer.echo(f"added {added.suite}/{added.case['id']} to {safe(str(suite))}; read it before you rely on it")
+    for key, remark in added.remarks.items():
         typer.echo(f"  {key}: {remark}")

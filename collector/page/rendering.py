@@ -1,0 +1,61 @@
+"""Templates to HTML. What is put into them is escaped, always: nothing here or in them says otherwise."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from collector.page.moments import ago, duration, machine, utc
+from collector.visible import visible
+
+_HERE = Path(__file__).parent
+_STATIC = {"style.css": "text/css; charset=utf-8", "keys.js": "text/javascript; charset=utf-8"}
+_KEPT = "public, max-age=31536000, immutable"
+
+
+class Rendering:
+    """Reads its files when it is made."""
+
+    def __init__(self) -> None:
+        self._files = {name: (_HERE / "static" / name).read_bytes() for name in _STATIC}
+        self._environment = Environment(
+            loader=FileSystemLoader(_HERE / "templates"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            auto_reload=False,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._environment.filters |= {"utc": utc, "machine": machine, "duration": duration, "seen": visible}
+        # A new file has a new address, so browsers may keep the old one for ever.
+        self._environment.globals |= {
+            "ago": ago,
+            "assets": {
+                name: f"/page/{hashlib.sha256(text).hexdigest()[:12]}/{name}" for name, text in self._files.items()
+            },
+        }
+
+    def page(self, request: Request, template: str, values: Mapping[str, Any], status: int = 200) -> Response:
+        whose = {"person": getattr(request.state, "person", None), "may_write": may_write(request)}
+        text = self._environment.get_template(template).render({**whose, "path": request.url.path, **values})
+        return HTMLResponse(text, status_code=status, headers={"cache-control": "no-store"})
+
+    def routes(self) -> list[BaseRoute]:
+        return [Route("/page/{version}/{name}", self._file, methods=["GET"])]
+
+    async def _file(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        if name not in self._files:
+            return Response("not found\n", status_code=404, media_type="text/plain")
+        return Response(self._files[name], media_type=_STATIC[name], headers={"cache-control": _KEPT})
+
+
+def may_write(request: Request) -> bool:
+    return bool(getattr(request.state, "may_write", True))
