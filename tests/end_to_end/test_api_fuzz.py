@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from collector.store.sqlite import SqliteStore
+from extractors.spans import Value
 from judge.verdict import Score
 from tests.end_to_end.server import Server
 from tests.fakes.access import token, tokens_file
@@ -39,7 +40,7 @@ async def _fill(store: SqliteStore) -> None:
             name = f"s-{number} {tenant}"
             session = closed(name, tenant=tenant, closed_ns=NOW_NS + number)
             assert session.trajectory is not None
-            odd = {
+            odd: dict[str, Value] = {
                 "text": "\ud800 \u202e <b>",
                 "list": [1, 2.5, None, True, {"a": []}],
                 "bytes": b"\x00\xff",
