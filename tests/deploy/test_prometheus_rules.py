@@ -8,11 +8,16 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import yaml
 
+from collector.kafka.outcomes import UNPARKED
+from collector.metrics import RequestOutcome
+from collector.page.questions import FILTERS
+from judge.evaluators.skill_selection import SCALE
+from judge.gate_failures import FailedGate
 from tests.deploy.alert_cases import CASES, ROOT, RULE_FILES, RULES, alerts, expectations, filled_in, groups, rule_of
 from tests.deploy.alerts_page import DOCS, PAGES, with_table
 from tests.integrations import require
@@ -127,8 +132,6 @@ def test_an_alert_says_how_urgent_it_is_what_was_seen_and_where_to_read_on(rule:
 
 
 def test_links_to_the_page_use_filters_that_it_has() -> None:
-    from collector.page.questions import FILTERS
-
     used = {name for rule in alerts() for name in re.findall(r"[?&](\w+)=", rule["annotations"].get("page_url", ""))}
     assert used
     assert used <= set(FILTERS)
@@ -208,6 +211,34 @@ def test_every_metric_that_is_named_exists(file: Path) -> None:
     text = re.sub(r"^```text\n.*?^```", "", file.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
     named = set(_METRIC.findall(text))
     assert [name for name in sorted(named) if name not in known and _OF_A_HISTOGRAM.sub("", name) not in known] == []
+
+
+def test_selectors_use_labels_that_the_metric_has() -> None:
+    page = (DOCS / "metrics.md").read_text(encoding="utf-8")
+    labels = {
+        name: set(re.findall(r"`(\w+)`", cell))
+        for name, cell in re.findall(r"^\| `(spanjudge_\w+)` \| \w+ \| ([^|]*) \|", page, re.MULTILINE)
+    }
+    wrong = []
+    for file in (*RULE_FILES, *PROSE):
+        for metric, selector in re.findall(r"(?<!:)(spanjudge_\w+){([^}]*)}", file.read_text(encoding="utf-8")):
+            used = set(re.findall(r"(\w+)\s*(?:=~|!~|!=|=)", selector))
+            wrong += [(file.name, metric, used)] if not used <= labels[_OF_A_HISTOGRAM.sub("", metric)] else []
+    assert wrong == []
+
+
+def test_values_of_labels_in_the_rules_are_those_that_the_product_writes() -> None:
+    text = "".join(file.read_text(encoding="utf-8") for file in RULE_FILES)
+    written = {
+        'label=~"Yes|No"': set(SCALE.values) == {"Yes", "No"},
+        'outcome="refused"': "refused" in get_args(RequestOutcome),
+        'outcome=~"malformed|too_large"': {"malformed", "too_large"} <= set(get_args(RequestOutcome)),
+        'outcome="lost"': "lost" in UNPARKED,
+        'gate="forbidden_events"': "forbidden_events" in get_args(FailedGate),
+        'gate="high_risk"': "high_risk" in get_args(FailedGate),
+    }
+    assert all(selector in text for selector in written)
+    assert all(written.values())
 
 
 def test_the_made_up_addresses_are_those_that_the_head_of_the_file_says_to_replace() -> None:
