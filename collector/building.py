@@ -143,6 +143,7 @@ def build_journal(config: Config, clock: Clock, metrics: Metrics) -> Journal:
         journal_settings(config),
         lambda: clock.steady_ns() // 1_000_000,
         metrics.journal_committed,
+        metrics.journal_emptied,
     )
 
 

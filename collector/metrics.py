@@ -126,6 +126,10 @@ class Metrics:
         """How long ago the oldest row came that anybody needs; 0 when nobody needs any."""
         self._journal_oldest.set(_finite(seconds))
 
+    def journal_emptied(self, files: int) -> None:
+        """Files with nothing in them, found when they were opened."""
+        self._journal_emptied.inc(files)
+
     def journal_moved(self, size: int) -> None:
         """Bytes of one session or trace, copied so that older files can go."""
         self._journal_moved.inc(size)
@@ -307,6 +311,11 @@ class Metrics:
         self._journal_oldest = self._gauge(
             "journal_oldest_needed_age_seconds",
             "Age of the oldest telemetry that an open, late or unjudged session still needs; no file behind it can go",
+        )
+        self._journal_emptied = self._counter(
+            "journal_files_emptied_total",
+            "Files of the journal found with nothing in them: what was acknowledged and stood there is lost, but for a "
+            "crash just as the file was begun",
         )
         self._journal_moved = self._counter(
             "journal_moved_bytes_total", "Telemetry of long sessions copied to the end, so that older files can go"

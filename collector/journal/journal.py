@@ -49,7 +49,8 @@ class Journal:
     After a failed commit every batch that waits fails too, with `StoreUnavailable`, and nothing is taken until
     `restart` is called: row numbers chain, so a hole must not be written over by what came behind it.
 
-    `on_commit` is told, in the writer's thread, how many seconds each commit took.
+    `on_commit` is told, in the writer's thread, how many seconds each commit took, `on_emptied` how many files were
+    found with nothing in them when they were opened.
     """
 
     def __init__(
@@ -58,13 +59,16 @@ class Journal:
         settings: JournalSettings,
         now_ms: Callable[[], int],
         on_commit: Callable[[float], None] = lambda _seconds: None,
+        on_emptied: Callable[[int], None] = lambda _files: None,
     ) -> None:
         self._directory = directory
         self._settings = settings
         self._now_ms = now_ms
         self._on_commit = on_commit
+        self._on_emptied = on_emptied
         self._segments = Segments(directory, settings.segment_bytes, durable=settings.durable)
         self._segments.adopt(now_ms())
+        self._tell_of_emptied()
         self._loop = asyncio.get_running_loop()
         self._wake = threading.Condition()
         self._waiting: list[_Batch] = []
@@ -172,6 +176,13 @@ class Journal:
     def reopen(self) -> None:
         """After a failure: open the files anew, before they are read. Raises lmdb.Error or OSError."""
         self._segments.reopen(self._now_ms())
+        self._tell_of_emptied()
+
+    def _tell_of_emptied(self) -> None:
+        """They can be written, and nothing else would show that rows which were acknowledged are gone."""
+        for path in self._segments.emptied:
+            log.error("journal_file_empty", file=str(path), lost="what was in it, but for a crash as it was begun")
+        self._on_emptied(len(self._segments.emptied))
 
     def restart(self) -> None:
         """After a failure: take rows again. The caller has read the journal anew by then."""

@@ -154,6 +154,21 @@ class _Readers:
                 self._changed.notify_all()
 
 
+def _is_empty(file: Path) -> bool:
+    try:
+        return file.stat().st_size == 0
+    except FileNotFoundError:
+        return True
+
+
+def _remove_beginnings(segment: Path) -> None:
+    """Where files cannot be opened, `rmtree` cannot remove them either."""
+    with suppress(OSError):
+        for name in (DATA, "lock.mdb"):
+            (segment / name).unlink(missing_ok=True)
+        segment.rmdir()
+
+
 def place_of(segment: Path) -> tuple[int, int]:
     found = (segment / DATA).stat()
     return found.st_dev, found.st_ino
@@ -173,6 +188,9 @@ class Segments:
         self._segments: tuple[Segment, ...] = ()  # replaced, never changed: other threads go on with theirs
         self._closed = False
         self._deleted = False
+        self.emptied: tuple[Path, ...] = ()
+        """the files that had nothing in them when all were opened: LMDB, which begins a file with a page of its own,
+        takes them for new ones"""
         try:
             directory.mkdir(parents=True, exist_ok=True)
             self._segments = self._open_all()
@@ -182,10 +200,13 @@ class Segments:
     def _open_all(self) -> tuple[Segment, ...]:
         """Every segment in the directory, or an error and none of them."""
         opened: list[Segment] = []
+        self.emptied = ()
         try:
             for path in sorted(self._directory.iterdir()):
                 if path.is_dir() and path.name.isdigit():
-                    opened.append(self._open(path, int(path.name), opened_ms=0))  # noqa: PERF401 - closed on an error
+                    if _is_empty(path / DATA):
+                        self.emptied += (path / DATA,)
+                    opened.append(self._open(path, int(path.name), opened_ms=0))
         except (OSError, lmdb.Error):
             for segment in opened:
                 segment.close()
@@ -215,7 +236,13 @@ class Segments:
     def start(self, first_row: int, now_ms: int) -> None:
         """Begin a new segment, whose rows start at `first_row`."""
         path = self._directory / f"{first_row:020d}"
-        segment = self._open(path, first_row, now_ms)
+        begun_before = path.exists()
+        try:
+            segment = self._open(path, first_row, now_ms)
+        except (OSError, lmdb.Error):
+            if not begun_before:  # or it would be taken for one that lost all it had
+                _remove_beginnings(path)
+            raise
         if self._durable:
             self._keep_entry()
         self._segments += (segment,)

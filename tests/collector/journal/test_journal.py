@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shutil
 import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
 from collector.errors import StoreUnavailable
 from collector.journal.journal import Journal, JournalSettings
@@ -88,6 +91,26 @@ async def test_rows_are_acknowledged_though_counting_them_fails(tmp_path: Path) 
         await asyncio.wait_for(journal.append([row(number)], 9), 10)
     await journal.stop()
     assert _on_disk(tmp_path) == [1, 2]
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, partial(os.truncate, length=0)], ids=["deleted", "emptied"])
+async def test_a_file_that_lost_all_it_had_is_told_and_the_others_are_read(
+    tmp_path: Path, damage: Callable[[Path], None]
+) -> None:
+    async with _journal(tmp_path, JournalSettings(segment_bytes=1, min_free_bytes=0)) as journal:
+        for number in (1, 2):
+            await journal.append([row(number)], 1)
+        assert journal.segments == 2
+    damage(tmp_path / f"{2:020d}" / "data.mdb")
+    emptied: list[int] = []
+    with capture_logs() as logs:
+        journal = Journal(tmp_path, SETTINGS, lambda: 0, on_emptied=emptied.append)
+    assert (emptied, [line["event"] for line in logs]) == ([1], ["journal_file_empty"])
+    assert [key.row for key, _ in journal.entries()] == [1]
+    await journal.stop()
+    again = Journal(tmp_path, SETTINGS, lambda: 0, on_emptied=emptied.append)
+    await again.stop()
+    assert emptied == [1, 0]
 
 
 async def test_what_waits_is_written_before_stopping(tmp_path: Path) -> None:
