@@ -33,6 +33,7 @@ from collector.page.rendering import Rendering
 from collector.page.routes import page_routes
 from collector.reloading import Reloading
 from collector.rules import scales_of
+from collector.secret_values import secret_values
 from collector.source import OwnSource, Source
 from collector.stopping import Stopping, leave
 from collector.store.opening import open_store
@@ -201,7 +202,7 @@ class App:
         self._common.baseline_watch.look_back(config.gates.live_hours)
         self._scales.clear()  # the API has this very mapping
         self._scales.update(scales_of(now.files))
-        set_up_logs(config.log, redaction_of(config.judge))
+        set_up_logs(config.log, redaction_of(config.judge), secret_values(config))
 
     async def stop(self, stopping: Stopping) -> None:
         """Take nothing new, finish what was taken, keep the rest for the next start. Each step has its share of the

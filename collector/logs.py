@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Sequence
 
 import structlog
 
 from collector.config import Log
+from collector.secret_text import without
 from judge.redaction import NOTHING, Redaction
 
 
-def set_up_logs(settings: Log, redaction: Redaction = NOTHING) -> None:
-    """JSON lines, or readable lines, from `level` up. Also for the libraries that use `logging`. `redaction` is for
-    what errors say: the words of a library may repeat what it choked on. May be called again with other settings."""
+def set_up_logs(settings: Log, redaction: Redaction = NOTHING, secrets: Sequence[str] = ()) -> None:
+    """JSON lines, or readable lines, from `level` up. Also for the libraries that use `logging`. `redaction` and
+    `secrets` (those of the configuration) are for what errors say: the words of a library may repeat what it choked on.
+    May be called again with other settings."""
     level = getattr(logging, settings.level.upper())
     shared: list[structlog.types.Processor] = [
         structlog.contextvars.merge_contextvars,
@@ -23,7 +26,10 @@ def set_up_logs(settings: Log, redaction: Redaction = NOTHING) -> None:
     ]
 
     def mask(_logger: object, _method: str, event: structlog.types.EventDict) -> structlog.types.EventDict:
-        return {key: redaction.text(value) if isinstance(value, str) else value for key, value in event.items()}
+        return {
+            key: without(redaction.text(value), secrets) if isinstance(value, str) else value
+            for key, value in event.items()
+        }
 
     renderer: structlog.types.Processor = (
         structlog.processors.JSONRenderer()

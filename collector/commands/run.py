@@ -22,6 +22,7 @@ from collector.config import Config, Listener
 from collector.exposure import exposures
 from collector.in_force import InForce, in_force, read_in_force
 from collector.reading import Rules
+from collector.secret_values import secret_values
 from judge.documents import DocumentError
 
 log = structlog.get_logger(__name__)
@@ -56,7 +57,7 @@ def run(config_file: ConfigFile = None) -> None:
 
     now = _in_force(config_file)
     config = now.config
-    set_up_logs(config.log, redaction_of(config.judge))
+    set_up_logs(config.log, redaction_of(config.judge), secret_values(config))
     for exposure in exposures(config):
         log.warning("open_to_the_network", key=exposure.key, problem=exposure.message)
 

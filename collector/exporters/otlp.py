@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from collector.config import OtlpExport
@@ -12,6 +13,7 @@ from collector.exporters.otlp_http import HttpSender
 from collector.exporters.otlp_status import Request, Signal
 from collector.exporting import Delivered, Later, Outcome, Rejected
 from collector.otlp.encode import verdict_events, verdict_spans
+from collector.tls.export_credentials import ExportCredentials
 from judge.masking import masked_judged
 from judge.redaction import NOTHING, Redaction
 from judge.verdict import Judged
@@ -22,6 +24,9 @@ NOT_SERVED = ("unimplemented", "not_found", "http_404", "http_405")
 
 class Sender(Protocol):
     """One transport. Never raises for what the network or the receiver does."""
+
+    @property
+    def credentials(self) -> ExportCredentials: ...
 
     async def send(self, signal: Signal, request: Request) -> Outcome: ...
 
@@ -82,6 +87,7 @@ class OtlpExporter:
         if request is None:
             return Delivered()
         outcome = await self._sender.send(signal, request)
+        outcome = replace(outcome, detail=self._sender.credentials.masked(outcome.detail))
         if isinstance(outcome, Delivered):
             self._taken[signal].update(item.id for item in missing)
         return outcome

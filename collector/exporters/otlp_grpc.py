@@ -42,13 +42,13 @@ class GrpcSender:
         self._target = f"{host}:{parts.port or 4317}"
         self._timeout_s = settings.timeout_seconds
         self._metadata = tuple((key.lower(), value.get_secret_value()) for key, value in settings.headers.items())
-        self._credentials = ExportCredentials(settings)
+        self.credentials = ExportCredentials(settings)
         self._channel: grpc.aio.Channel | None = None
         self._connected_with: tuple[bytes, bytes, bytes] | None = None
 
     async def send(self, signal: Signal, request: Request) -> Outcome:
         try:
-            held = await asyncio.to_thread(self._credentials.current)
+            held = await asyncio.to_thread(self.credentials.current)
         except CredentialsUnusable as error:
             return Later("credentials_unusable", str(error))
         channel = await self._connected(held)

@@ -31,14 +31,14 @@ class HttpSender:
         self._base = settings.endpoint.rstrip("/")
         self._timeout_s = settings.timeout_seconds
         self._headers = {key: value.get_secret_value() for key, value in settings.headers.items()}
-        self._credentials = ExportCredentials(settings)
+        self.credentials = ExportCredentials(settings)
         self._client: httpx.AsyncClient | None = None
         self._connected_with: tuple[bytes, bytes, bytes] | None = None
 
     async def send(self, signal: Signal, request: Request) -> Outcome:
         body = gzip.compress(request.SerializeToString(), compresslevel=1)
         try:
-            held = await asyncio.to_thread(self._credentials.current)
+            held = await asyncio.to_thread(self.credentials.current)
             client = await self._connected(held)
         except CredentialsUnusable as error:
             return Later("credentials_unusable", str(error))
@@ -67,7 +67,7 @@ class HttpSender:
         if self._client is not None and self._connected_with != held.contents:
             await self.close()
         if self._client is None:
-            verify = await asyncio.to_thread(self._credentials.context)
+            verify = await asyncio.to_thread(self.credentials.context)
             self._client = httpx.AsyncClient(headers=self._headers, timeout=self._timeout_s, verify=verify)
             self._connected_with = held.contents
         return self._client

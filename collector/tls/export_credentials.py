@@ -10,7 +10,7 @@ import httpx
 import structlog
 
 from collector.config import OtlpExport
-from collector.secret_text import token_fault
+from collector.secret_text import token_fault, without
 from collector.tls.errors import CredentialsUnusable
 from collector.tls.material import load_authorities, load_chain, read_file
 
@@ -36,6 +36,8 @@ class ExportCredentials:
     """Reads the files again when their dates change. Belongs to one task at a time."""
 
     def __init__(self, settings: OtlpExport) -> None:
+        values = (value.get_secret_value() for value in settings.headers.values())
+        self._secrets = [word for value in values for word in (value, *value.split())]
         self._tls = settings.tls
         self._token_file = settings.bearer_token_file
         files = [self._token_file]
@@ -62,6 +64,11 @@ class ExportCredentials:
                 log.error("credentials_unusable", key=_KEY, problem=str(error), used="what was read before")  # noqa: TRY400
             self._problem = str(error)
         return self._held
+
+    def masked(self, text: str) -> str:
+        """A receiver that refuses a token may repeat it, and what it said is logged."""
+        token = self._held.token if self._held is not None else None
+        return without(text, [*self._secrets, token or ""])
 
     def context(self) -> ssl.SSLContext:
         """For HTTP. Blocking. Raises `CredentialsUnusable`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import anthropic
@@ -13,7 +13,7 @@ Client: TypeAlias = anthropic.AsyncAnthropic | anthropic.AsyncAnthropicBedrock |
 
 @dataclass(frozen=True, slots=True)
 class AnthropicApi:
-    api_key: str
+    api_key: str = field(repr=False)
     base_url: str | None = None
 
 
@@ -23,7 +23,7 @@ class Bedrock:
     role."""
 
     region: str
-    api_key: str | None = None
+    api_key: str | None = field(default=None, repr=False)
     profile: str | None = None
     base_url: str | None = None
 
@@ -34,7 +34,7 @@ class Vertex:
 
     project_id: str
     region: str
-    access_token: str | None = None
+    access_token: str | None = field(default=None, repr=False)
     base_url: str | None = None
 
 

@@ -36,6 +36,9 @@ _STATUS_OF_TYPE = {
     "request_too_large": 413,
 }
 
+_KEY_HEADERS = ("x-api-key", "authorization")
+_MIN_KEY = 8  # what is shorter may be a part of any word
+
 NO_MESSAGE = "the endpoint answered with something that is no message"
 
 
@@ -82,12 +85,21 @@ def _translated_status(error: anthropic.APIStatusError) -> JudgeError:
         # A proxy's login, or a service that moved: not the fault of the question, and over when somebody acts.
         return JudgeUnavailable("judge_unavailable", f"{status} the endpoint redirects elsewhere; see judge.base_url")
     said = ": ".join(part for part in (error.type, error.api_message) if part)
+    said = _without_key(said, error.response.request.headers)
     request = f" (request {error.request_id})" if error.request_id else ""
     detail = f"{status} {shorten(said)}{request}"
     if status in WORTH_RETRYING or status >= 500:
         after_s = _retry_after_s(error.response.headers)
         return JudgeUnavailable("judge_unavailable", detail, after_s, perhaps_billed=status in PERHAPS_BILLED)
     return _misconfigured(status, detail)
+
+
+def _without_key(said: str, sent: Mapping[str, str]) -> str:
+    """An endpoint that refuses a key may repeat it, and what it said is shown to people."""
+    for name in _KEY_HEADERS:
+        key = sent.get(name, "").removeprefix("Bearer ").strip()
+        said = said.replace(key, "***") if len(key) >= _MIN_KEY else said
+    return said
 
 
 def _misconfigured(status: int, detail: str) -> JudgeMisconfigured:

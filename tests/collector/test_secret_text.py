@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.secret_text import header_fault, token_fault
+from collector.secret_text import header_fault, token_fault, without
 
 
 @given(st.text(max_size=30))
@@ -46,3 +46,14 @@ def test_headers_that_a_transport_cannot_send_are_told(name: str, value: str) ->
 @pytest.mark.parametrize(("name", "value"), [("Authorization", "Bearer abc"), ("x-scope.org_id", ""), ("x", "a, b")])
 def test_usual_headers_are_good(name: str, value: str) -> None:
     assert header_fault(name, value) is None
+
+
+def test_known_secrets_are_masked_the_longest_first() -> None:
+    secrets = ["open-sesame", "open-sesame-and-more", "short"]
+    assert without("key open-sesame-and-more, open-sesame; short", secrets) == "key ***, ***; short"
+
+
+@given(st.text(max_size=50), st.lists(st.text(min_size=8, max_size=12), max_size=4))
+def test_no_known_secret_is_left(text: str, secrets: list[str]) -> None:
+    masked = without(text.join(secrets), secrets)
+    assert not any(secret in masked for secret in secrets if "*" not in secret)

@@ -31,6 +31,21 @@ async def _ask(place: Place) -> Answer:
 
 
 @pytest.mark.parametrize("place", PLACES)
+def test_credentials_are_in_no_representation(place: Callable[[str, str], Place]) -> None:
+    assert "open-sesame" not in repr(place("open-sesame", "http://localhost"))
+
+
+@pytest.mark.parametrize("place", PLACES)
+async def test_an_endpoint_that_repeats_the_key_it_refuses_is_not_quoted_in_full(
+    place: Callable[[str, str], Place],
+) -> None:
+    refusing = service.fails(403, "permission_error", f"not with {API_KEY}")
+    with AnthropicStub(refusing) as stub, pytest.raises(JudgeMisconfigured, match=r"not with \*\*\*") as caught:
+        await _ask(place(API_KEY, stub.url))
+    assert API_KEY not in str(caught.value)
+
+
+@pytest.mark.parametrize("place", PLACES)
 async def test_a_question_is_answered_wherever_the_model_is(place: Callable[[str, str], Place]) -> None:
     with AnthropicStub(service.says("No", "as seen")) as stub:
         answer = await _ask(place(API_KEY, stub.url))
