@@ -51,8 +51,8 @@ def test_the_base_is_pinned_to_one_release_of_python() -> None:
     bases = {every("FROM", stage)[0].split(" ")[0] for stage in (BUILD, FINAL)}
     assert len(bases) == 1
     assert re.fullmatch(r"python:3\.11\.\d+-slim-bookworm", bases.pop())
-    pinned = stages(DOCKERFILE, {"PYTHON": "python:3.11.14-slim-bookworm@sha256:abc"})
-    assert every("FROM", pinned[1]) == ["python:3.11.14-slim-bookworm@sha256:abc"]
+    pinned = stages(DOCKERFILE, {"PYTHON": "python:3.11.15-slim-bookworm@sha256:abc"})
+    assert every("FROM", pinned[1]) == ["python:3.11.15-slim-bookworm@sha256:abc"]
 
 
 def test_nothing_is_installed_that_is_not_pinned_by_hash() -> None:
