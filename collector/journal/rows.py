@@ -32,7 +32,8 @@ class RowType(IntEnum):
     NAMED = 2
     """a LINK as earlier builds wrote it, with the trace's names as value; only read"""
     CLOSED = 3
-    """the session was closed: revision, inclusion probability, reason"""
+    """the session was closed: revision, inclusion probability, reason. Its time is that of the wall clock, which people
+    read; that of all other rows is by the book's clock, which does not jump"""
     DONE = 4
     """that revision is judged and its verdicts are durable"""
     FORGOTTEN = 5

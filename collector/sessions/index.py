@@ -152,7 +152,11 @@ class SessionIndex:
         return self._known[kind]
 
     def append(self, slot: int, row: int, items: int, size: int, now_ms: int) -> tuple[int, int, int]:
-        """Chain a new row to the session. Returns the row before it, and how many items and bytes that makes."""
+        """Chain a new row to the session. Returns the row before it, and how many items and bytes that makes.
+
+        NO_ROW before it goes into the row's key, and tells recovery that the session begins there, or begins anew: a
+        copy's first row has it too, and what stood in rows before that counts no more.
+        """
         before = self.last_row[slot]
         self.last_row[slot] = row
         if self.first_row[slot] == NOTHING_NEEDED:
