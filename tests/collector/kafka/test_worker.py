@@ -437,6 +437,7 @@ async def test_a_full_disk_pauses_reading_and_closing_goes_on(kafka: Desk, tmp_p
 
         await there.send("s")
         await eventually(full, "there is no room")
+        assert half.value("journal_room_bytes") < 0
 
         async def closed() -> bool:
             there.clock.advance(61)
