@@ -63,8 +63,8 @@ class SessionBook:
 
     @policy.setter
     def policy(self, policy: Policy) -> None:
-        """Only the rate may be another one: deadlines and idle rules go by the policy that the book was made with, and a
-        session that is full stays so. What was outside the sample may be inside from now on, and the other way round.
+        """Only the rate may be another one: deadlines and idle rules go by the policy that the book was made with, and
+        what is full stays so. What was outside the sample may be inside from now on, and the other way round.
         """
         if policy.rate != self._policy.rate:
             self.hot.clear()
