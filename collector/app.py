@@ -144,7 +144,8 @@ class App:
             listen = self._config.admin.listen
             redaction = redaction_of(self._config.judge)
             api = Api(self._store, self._clock, self._scales, redaction=redaction)
-            access = Access(self._config.access, listen, self._clock, self._metrics.access)
+            public_url = self._config.page.public_url
+            access = Access(self._config.access, listen, self._clock, self._metrics.access, public_url)
             notices["access"] = access.problem
             pages = {"/api/v1/sessions": "sessions as JSON; docs/api.md describes the rest of the API"}
             routes = api.routes()

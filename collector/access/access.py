@@ -8,7 +8,13 @@ from starlette.requests import Request
 
 from collector.access.csrf import Csrf
 from collector.access.metrics import AccessMetrics
-from collector.access.own_origin import SAFE_METHODS, is_loopback, require_own_name, require_own_origin
+from collector.access.own_origin import (
+    SAFE_METHODS,
+    is_loopback,
+    origins_of,
+    require_own_name,
+    require_own_origin,
+)
 from collector.access.rejected import Rejected
 from collector.access.settings import AccessSettings
 from collector.access.visitors import OF_THIS_MACHINE, Visitor, Visitors
@@ -26,12 +32,20 @@ _NOBODY = (
 class Access:
     """For one listener. What is not known to be open is closed, so that a new page need not think of it."""
 
-    def __init__(self, settings: AccessSettings, listen: str, clock: Clock, metrics: AccessMetrics) -> None:
-        """Raises `DocumentError` for files that cannot be used."""
+    def __init__(
+        self,
+        settings: AccessSettings,
+        listen: str,
+        clock: Clock,
+        metrics: AccessMetrics,
+        public_url: str | None = None,
+    ) -> None:
+        """`public_url` is where people reach the page, if that is known. Raises `DocumentError` for files that cannot
+        be used."""
         self.visitors = Visitors(settings, clock, metrics)
         self._configured = settings.configured
         self._loopback = is_loopback(listen)
-        self._origins: Set[str] = frozenset(settings.origins)
+        self._origins: Set[str] = frozenset(settings.origins) | origins_of(public_url)
         self._metrics = metrics
         may_sign_in = {SIGN_IN, STYLE} if self.visitors.may_sign_in else set()
         self._open = _PROBES | may_sign_in | ({METRICS} if settings.metrics == "open" else set())

@@ -42,6 +42,16 @@ def require_own_origin(request: Request, origins: Set[str] = frozenset()) -> Non
         raise Rejected(403, "forbidden", _ELSEWHERE)
 
 
+def origins_of(url: str | None) -> frozenset[str]:
+    """scheme://host:port of an address of ours, as browsers write it."""
+    if url is None:
+        return frozenset()
+    parts = urlsplit(url.lower())
+    usual = {"http": ":80", "https": ":443"}.get(parts.scheme, "")
+    place = parts.netloc.removesuffix(usual) if usual else parts.netloc
+    return frozenset({f"{parts.scheme}://{place}"})
+
+
 def names_its_origin(request: Request) -> bool:
     """Whether a browser vouches for the request to come from a page of ours, where `require_own_origin` let it by."""
     return "origin" in request.headers or request.headers.get("sec-fetch-site") == "same-origin"

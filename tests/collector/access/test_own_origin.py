@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from collector.access.own_origin import is_loopback
+from collector.access.own_origin import is_loopback, origins_of
 
 
 @pytest.mark.parametrize(
@@ -13,3 +13,16 @@ from collector.access.own_origin import is_loopback
 )
 def test_loopback_is_recognised(listen: str, loopback: bool) -> None:
     assert is_loopback(listen) == loopback
+
+
+@pytest.mark.parametrize(
+    ("url", "origins"),
+    [
+        (None, set()),
+        ("https://Judge.example/spans", {"https://judge.example"}),
+        ("https://judge.example:443", {"https://judge.example"}),
+        ("http://judge.example:8080/", {"http://judge.example:8080"}),
+    ],
+)
+def test_an_origin_is_written_as_browsers_write_it(url: str | None, origins: set[str]) -> None:
+    assert origins_of(url) == origins

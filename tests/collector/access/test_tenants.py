@@ -18,6 +18,7 @@ from collector.access.settings import AccessSettings
 from collector.app import App
 from collector.config import Config, Evaluation, Listener, Receivers, Retention
 from collector.in_force import in_force
+from collector.page.settings import PageSettings
 from collector.stopping import Stopping
 from collector.store.labels import Label
 from collector.store.store import ClosedSession, Store
@@ -26,6 +27,7 @@ from tests.fakes.access import bearer, tokens_file
 from tests.fakes.verdicts import ANCHOR, NOW_NS, TRACE_ID, closed, judged
 from tests.judge.trajectories import call
 
+SUITE = "added.yaml"
 SECRET = "zephyr"
 """In everything that belongs to the tenant `south`, but for the ids that one could guess."""
 
@@ -57,6 +59,7 @@ def _of(tenant: str, secret: str) -> tuple[ClosedSession, list[Judged]]:
 
 @dataclass(frozen=True, slots=True)
 class Running:
+    directory: Path
     client: httpx.AsyncClient
     store: Store
     routes: list[Route]
@@ -75,6 +78,7 @@ async def running(directory: Path) -> AsyncIterator[Running]:
         admin=Listener(listen="127.0.0.1:0"),
         access=AccessSettings(tokens_file=people),
         evaluation=Evaluation(processes=0),
+        page=PageSettings(suite_file=directory / SUITE),
         retention=Retention(days=36_500),  # what the tests have happened long ago
     )
     app = App(in_force(config, "test"))
@@ -93,7 +97,7 @@ async def running(directory: Path) -> AsyncIterator[Running]:
         async with httpx.AsyncClient(
             base_url=f"http://{addresses.admin}", trust_env=False, follow_redirects=True, timeout=30
         ) as client:
-            yield Running(client, app._store, routes)
+            yield Running(directory, client, app._store, routes)
     finally:
         await app.stop(Stopping(5))
 
@@ -192,6 +196,7 @@ async def test_nothing_of_another_tenant_can_be_changed(product: Running) -> Non
             assert SECRET not in answer.text, route.path
             assert answer.status_code in {400, 403, 404, 409, 413, 415, 422} or route.path == "/sign-out", route.path
     assert await product.store.labels.given() == before
+    assert not (product.directory / SUITE).exists()
 
 
 async def test_a_label_is_of_who_is_signed_in(product: Running) -> None:
@@ -201,3 +206,14 @@ async def test_a_label_is_of_who_is_signed_in(product: Running) -> None:
     pretended = await product.client.post("/api/v1/labels", json={**body, "author": "boss"}, headers=bearer("south"))
     assert pretended.status_code == 422
     assert pretended.json()["problems"][0]["field"] == "author"
+
+
+async def test_a_case_is_made_of_one_s_own_sessions(product: Running) -> None:
+    """Or the test of changes would say nothing of suites."""
+    page = await product.client.get("/sessions/s-1", headers={**_HTML, **bearer("south")})
+    secret = re.search(r'name="csrf" value="([0-9a-f]+)"', page.text)
+    assert secret is not None
+    form = {"csrf": secret[1], "session": "s-1", "tenant": "south"}
+    answer = await product.client.post("/case", data=form, headers={**_HTML, **bearer("south")})
+    assert answer.status_code == 200, answer.text
+    assert SECRET in (product.directory / SUITE).read_text()
