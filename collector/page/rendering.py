@@ -12,6 +12,9 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from collector.access import csrf
+from collector.access.access import SIGN_OUT
+from collector.access.visitors import COOKIE
 from collector.page.moments import ago, duration, machine, utc
 from collector.visible import visible
 
@@ -36,6 +39,7 @@ class Rendering:
         self._environment.filters |= {"utc": utc, "machine": machine, "duration": duration, "seen": visible}
         # A new file has a new address, so browsers may keep the old one for ever.
         self._environment.globals |= {
+            "sign_out_path": SIGN_OUT,
             "ago": ago,
             "assets": {
                 name: f"/page/{hashlib.sha256(text).hexdigest()[:12]}/{name}" for name, text in self._files.items()
@@ -43,7 +47,12 @@ class Rendering:
         }
 
     def page(self, request: Request, template: str, values: Mapping[str, Any], status: int = 200) -> Response:
-        whose = {"person": getattr(request.state, "person", None), "may_write": may_write(request)}
+        whose = {
+            "person": getattr(request.state, "person", None),
+            "may_write": may_write(request),
+            # Whom a proxy signed in, only the proxy can sign out.
+            "sign_out": csrf.token(request) if COOKIE in request.cookies else "",
+        }
         text = self._environment.get_template(template).render({**whose, "path": request.url.path, **values})
         return HTMLResponse(text, status_code=status, headers={"cache-control": "no-store"})
 
