@@ -42,7 +42,7 @@ from judge.redaction import Redaction
 
 log = structlog.get_logger(__name__)
 
-_PURGE_STEP, _PURGE_PAUSE_S, _PURGE_EVERY_S = 200, 0.5, 600.0
+_SETTLED_S = 3600.0  # after its late window: whoever looks at a session just now goes on finding it
 _LITTLE_TIME_S = 2.0
 _GIVE_UP_S = 2.0
 _WAIT_FOR_LOCK_S, _LOOK_AT_LOCK_S = 10.0, 0.1
@@ -113,7 +113,7 @@ class App:
             self._exporting_task = self._run("exporting verdicts", common.exporting.run(self._stop_exporting))
         addresses = await self._listen()
         self._run("looking at certificates", self._guard.run())
-        self._run("deleting old sessions", self._forget_old())
+        self._run("deleting old sessions", self._forgetting().run())
         # What lives long is in place; full passes of the garbage collector need not look at it again. Nor need it come
         # by for every few spans: what a request makes is in no circles, and goes when the request does.
         gc.collect()
@@ -124,6 +124,12 @@ class App:
     def _make_source(self) -> Source:
         config = self._config
         if config.kafka is None:
+    def _forgetting(self) -> Forgetting:
+        retention = self._config.retention
+        settled_s = self._config.sessions.late_window_seconds + _SETTLED_S
+        bounds = Bounds(int(retention.days * 86_400 * 1e9), retention.max_bytes, int(settled_s * 1e9))
+        return Forgetting(self._store.retention, bounds, self._clock, self._metrics)
+
             return OwnSource(config, self._store, self._clock, self._metrics)
         from collector.kafka.all_source import AllSource  # with a library that others do without
         from collector.kafka.worker_source import WorkerSource
@@ -262,19 +268,6 @@ class App:
         log.error("part_failed", part=task.get_name(), exc_info=error)
         if not self.failed.done():
             self.failed.set_exception(error)
-
-    async def _forget_old(self) -> None:
-        """Retention, in steps small enough that nobody waits for them."""
-        keep_ns = int(self._config.retention.days * 86_400 * 1e9)
-        while True:
-            try:
-                deleted = await self._store.purge(self._clock.now_ns() - keep_ns, _PURGE_STEP)
-            except StoreUnavailable as error:
-                log.warning("store_unavailable", error=str(error))
-                deleted = 0
-            if deleted:
-                log.info("old_sessions_deleted", sessions=deleted)
-            await asyncio.sleep(_PURGE_PAUSE_S if deleted == _PURGE_STEP else _PURGE_EVERY_S)
 
     async def _check_ingest(self) -> str | None:
         return self._source.problem()

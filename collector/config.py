@@ -277,9 +277,15 @@ class OtlpExport(Section):
 
 
 class Retention(Section):
-    """How long closed sessions and their verdicts stay. Labels and baselines are copies and stay."""
+    """How long closed sessions and their verdicts stay, and how many. Labels and baselines are copies and stay."""
 
     days: float = Field(30, gt=0, allow_inf_nan=False, description="delete sessions that closed this long ago")
+    max_bytes: int | None = Field(
+        None,
+        ge=1024 * 1024,
+        description="delete the oldest sessions while the verdict store uses more than this; never those with open "
+        "questions or verdicts to be sent, nor what closed within an hour and sessions.late_window_seconds",
+    )
 
 
 class Export(Section):

@@ -172,7 +172,7 @@ def _default(name: str, field: FieldInfo) -> str:
         return "none"
     if field.default is PydanticUndefined:
         return "required"
-    if name.endswith("_bytes"):
+    if name.endswith("_bytes") and field.default is not None:
         return f"`{field.default}` ({_binary(field.default)})"
     return _value(field.default)
 

@@ -31,6 +31,7 @@ from collector.metric_labels import (
 )
 from collector.rate_metrics import RateMetrics
 from collector.skill_metrics import SkillMetrics
+from collector.store_metrics import StoreMetrics
 from collector.tls_metrics import TlsMetrics
 from collector.verdict_facts import Example, VerdictFacts, example_of, facts_of
 from judge.prices import usage_of
@@ -81,6 +82,7 @@ class Metrics:
         self._declare_verdicts()
         self._declare_judge()
         self._declare_export()
+        self.store = StoreMetrics(self._counter, self._gauge)
         self.access = AccessMetrics(self._counter)
         self.tls = TlsMetrics(self._counter, self._gauge)
         self.kafka = KafkaMetrics(self._counter, self._gauge, self._labels.bound)

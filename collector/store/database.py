@@ -12,6 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from collector.errors import StoreUnavailable
 from collector.store.leases import Leases
+from collector.store.retention import StoreSize
 from collector.store.writer import Fault
 
 
@@ -19,14 +20,19 @@ def nothing(_connection: Connection) -> None:
     """For what a database needs no help with."""
 
 
+def nothing_to_give(_connection: Connection) -> bool:
+    """For a database that fills again what deletions leave empty."""
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Database:
     """`name` is for messages. `writing` is None where it was opened for reading only.
 
     `unavailable` makes the error that callers get, `fault` says whose fault an error of the database was, `prove` makes
-    the commit that follows write to disk, and raises where it cannot, `tidy` follows upon a deletion. `leases` share
-    out the work where several processes use it at once. After `let_others_finish` all changes are visible that were
-    begun before.
+    the commit that follows write to disk, and raises where it cannot, `size` measures it. `tidy` returns some of what
+    a deletion left empty to the file system, and says whether there may be more. `leases` share out the work where
+    several processes use it at once. After `let_others_finish` all changes are visible that were begun before.
     """
 
     name: str
@@ -35,7 +41,8 @@ class Database:
     unavailable: Callable[[BaseException], StoreUnavailable]
     fault: Callable[[BaseException], Fault]
     prove: Callable[[Connection], None]
-    tidy: Callable[[Connection], None] = nothing
+    size: Callable[[Connection], StoreSize]
+    tidy: Callable[[Connection], bool] = nothing_to_give
     let_others_finish: Callable[[Connection], None] = nothing
     leases: Leases | None = None
 

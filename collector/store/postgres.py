@@ -26,6 +26,7 @@ from collector.store.postgres_server import (
     unavailable,
     writing_engine,
 )
+from collector.store.postgres_size import size
 from collector.store.reading_rows import Damage
 from collector.store.sql_store import SqlStore, no_one
 from collector.store.tables import Steps, create_tables, require_version
@@ -78,6 +79,7 @@ class PostgresStore(SqlStore):
             explained,
             fault,
             commit_proven,
+            size,
             let_others_finish=let_writers_finish,
             leases=None if read_only else Leases(holder, round(lease_s * 1e9)),
         )

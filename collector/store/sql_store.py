@@ -24,6 +24,7 @@ from collector.store.sql_labels import SqlLabels
 from collector.store.sql_ledger import SqlLedger
 from collector.store.sql_listing import SqlListing
 from collector.store.sql_obstacles import SqlObstacles, open_questions
+from collector.store.sql_retention import SqlRetention
 from collector.store.store import (
     ClosedSession,
     Closing,
@@ -68,6 +69,7 @@ class SqlStore:
         self.obstacles = SqlObstacles(self._read, self._write)
         self.labels = SqlLabels(self._read, self._write)
         self.listing = SqlListing(self._read)
+        self.retention = SqlRetention(self._read, self._write, database)
         self.baselines = SqlBaselines(self._read, self._write, database.let_others_finish)
 
     @staticmethod
@@ -243,26 +245,6 @@ class SqlStore:
 
     async def find_verdicts(self, where: VerdictFilter) -> list[Judged]:
         return await self._read(lambda to: verdicts_in(to, found(where), self._damage))
-
-    async def purge(self, before_ns: int, limit: int) -> int:
-        """Delete up to `limit` closings older than `before_ns`, oldest first, with all that belongs to them, sent
-        or not. The number deleted: call again while it equals `limit`."""
-        oldest = (
-            select(sessions.c.number)
-            .where(sessions.c.closed_ns < before_ns)
-            .order_by(sessions.c.closed_ns, sessions.c.number)
-            .limit(limit)
-            .with_for_update(skip_locked=True)
-        )
-
-        def delete_oldest(connection: Connection) -> int:
-            # Chosen beforehand: as a part of the deletion PostgreSQL might choose more than once.
-            chosen = connection.scalars(oldest).all()
-            connection.execute(delete(sessions).where(sessions.c.number.in_(chosen)))
-            self._database.tidy(connection)
-            return len(chosen)
-
-        return await self._write(delete_oldest)
 
     async def problem(self) -> str | None:
         """Why nothing can be written just now, None when it can: makes one real commit that changes nothing."""

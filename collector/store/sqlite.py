@@ -14,7 +14,7 @@ from collector.store.database import Database, translated
 from collector.store.migrations import MIGRATIONS
 from collector.store.reading_rows import Damage
 from collector.store.sql_store import SqlStore, no_one
-from collector.store.sqlite_file import commit_proven, engine, fault, give_space_back, unavailable
+from collector.store.sqlite_file import commit_proven, engine, fault, give_space_back, size, unavailable
 from collector.store.tables import create_tables, require_version
 
 
@@ -48,5 +48,6 @@ class SqliteStore(SqlStore):
             writing = engine(path, "rw", busy_timeout_s)
             with translated(explained), writing.begin() as connection:
                 create_tables(str(path), connection, MIGRATIONS if migrate else None)
-        database = Database(str(path), reading, writing, explained, fault, commit_proven, give_space_back)
+        measured = partial(size, path)
+        database = Database(str(path), reading, writing, explained, fault, commit_proven, measured, give_space_back)
         return cls(database, concluding, damage)

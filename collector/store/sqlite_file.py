@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Engine, QueuePool, create_engine, event, upda
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, InterfaceError, NotSupportedError, ProgrammingError
 
 from collector.errors import StoreUnavailable
+from collector.store.retention import StoreSize
 from collector.store.schema import schema_version
 from collector.store.writer import Fault
 
@@ -56,15 +57,26 @@ def commit_proven(connection: Connection) -> None:
     connection.execute(update(schema_version).values(version=schema_version.c.version))
 
 
-def give_space_back(connection: Connection) -> None:
-    """Return some of the pages that deletions left empty to the file system."""
+def size(path: Path, connection: Connection) -> StoreSize:
+    """The file as it is for this connection, and the log of changes beside it."""
+    pages, empty, page = (_pragma(connection, name) for name in ("page_count", "freelist_count", "page_size"))
+    log = path.with_name(f"{path.name}-wal")
+    return StoreSize(pages * page + (log.stat().st_size if log.exists() else 0), (pages - empty) * page)
+
+
+def give_space_back(connection: Connection) -> bool:
+    """Return some of the pages that deletions left empty to the file system; whether there may be more of them."""
+    empty = _pragma(connection, "freelist_count")
     cursor = connection.connection.cursor()
-    cursor.execute("PRAGMA freelist_count")
-    (empty,) = cursor.fetchone() or (0,)
     for _ in range(min(empty, _FREED_PAGES)):
         # Python runs a statement without columns for one step only, and a step of this one is a page.
         cursor.execute("PRAGMA incremental_vacuum(1)")
     cursor.close()
+    return 0 < _pragma(connection, "freelist_count") < empty  # none goes in a file that was made without
+
+
+def _pragma(connection: Connection, name: str) -> int:
+    return int(connection.exec_driver_sql(f"PRAGMA {name}").scalar_one())
 
 
 def unavailable(path: Path, error: BaseException) -> StoreUnavailable:

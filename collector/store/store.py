@@ -14,6 +14,7 @@ from collector.store.labels import Labels
 from collector.store.ledger import Ledger
 from collector.store.listing import Listing, Tenants
 from collector.store.obstacles import Obstacles, OpenQuestion
+from collector.store.retention import Retention
 from extractors.trajectory import Trajectory
 from judge.question import Question
 from judge.verdict import Judged, SessionRef
@@ -191,6 +192,10 @@ class Store(Protocol):
     @property
     def listing(self) -> Listing:
         """Sessions found among very many, page by page, and what they hold counted."""
+
+    @property
+    def retention(self) -> Retention:
+        """How much it takes, and deleting what is old."""
 
     @property
     def baselines(self) -> Baselines:

@@ -82,7 +82,7 @@ async def test_a_corrected_rate_comes_with_its_interval(store: SqliteStore) -> N
 
 async def test_a_rate_that_is_not_known_any_more_disappears(store: SqliteStore) -> None:
     metrics = await shown(store)
-    assert await store.purge(NOW_NS + 1, 100) == 10
+    assert await store.retention.purge(NOW_NS + 1, 100) == 10
     await shown(store, metrics)
     assert value(metrics, "") is None
 

@@ -126,9 +126,17 @@ class LabelContract:
             "partly": {True, False},
         }
 
+    async def test_labels_an_evaluator_has_given_to_one_tenant_are_known_apart(self, store: Store) -> None:
+        theirs = judged("s-2", tenant="north", ref="1", outcome=Score(0.6, "partly", ""))
+        await store.finish(closed("s-2", tenant="north"), [theirs], [], [])
+        known = store.labels.known_labels
+        assert await known("skill_selection", frozenset({"north"})) == {"partly": {True}}
+        assert await known("skill_selection", frozenset({""})) == {"yes": {True}, "no": {False}}
+        assert await known("skill_selection", frozenset()) == {}
+
     async def test_labels_outlive_the_session(self, opener: Opener, store: Store) -> None:
         await store.labels.add(said())
-        assert await store.purge(NOW_NS + 1, 10) == 1  # type: ignore[attr-defined]
+        assert await store.retention.purge(NOW_NS + 1, 10) == 1
         assert [one.label for one in await store.labels.given()] == [said()]
         again = await opener()
         assert [one.label for one in await again.labels.given()] == [said()]

@@ -202,7 +202,6 @@ class ListingContract:
 
     async def test_what_is_deleted_is_found_by_nothing_any_more(self, store: Store) -> None:
         await store.finish(with_skills(closed()), [judged()], [], [])
-        purge = getattr(store, "purge")  # noqa: B009 - of the server, and no part of the protocol
-        assert await purge(NOW_NS + 1, 10) == 1
+        assert await store.retention.purge(NOW_NS + 1, 10) == 1
         assert await store.listing.of_trace(TRACE_ID) == []
         assert (await store.listing.counts(Stretch(0, 10**18))).loads == []

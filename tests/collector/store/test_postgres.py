@@ -13,6 +13,7 @@ from tests.contracts.baselines import BaselineContract
 from tests.contracts.labels import LabelContract
 from tests.contracts.ledger import LedgerContract
 from tests.contracts.listing import ListingContract
+from tests.contracts.retention import RetentionContract
 from tests.contracts.store import Opener, StoreContract
 
 pytestmark = pytest.mark.integration("postgres")
@@ -35,6 +36,10 @@ class TestPostgresLabels(LabelContract):
 
 
 class TestPostgresListing(ListingContract):
+    pass
+
+
+class TestPostgresRetention(RetentionContract):
     pass
 
 

@@ -215,9 +215,9 @@ async def test_each_old_session_is_deleted_by_one_of_them(here: PostgresStore, t
     for number in range(12):
         name = f"s-{number}"
         await here.finish(closed(name), [judged(name)], [pending(name)], ["otlp"])
-    deleted = await asyncio.gather(*(store.purge(NOW_NS + 1, limit=3) for store in (here, there)))
+    deleted = await asyncio.gather(*(store.retention.purge(NOW_NS + 1, limit=3) for store in (here, there)))
     assert sum(deleted) == 12 - len(await here.sessions(SessionFilter()))
-    while sum(await asyncio.gather(*(store.purge(NOW_NS + 1, limit=3) for store in (here, there)))):
+    while sum(await asyncio.gather(*(store.retention.purge(NOW_NS + 1, limit=3) for store in (here, there)))):
         pass
     assert (await here.sessions(SessionFilter()), await here.pending_questions()) == ([], 0)
     assert await here.outbox_size("otlp") == 0

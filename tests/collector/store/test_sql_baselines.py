@@ -27,7 +27,7 @@ async def test_a_baseline_outlives_the_sessions_it_was_made_of(tmp_path: Path) -
     for one in KEPT:
         await store.finish(one.session, one.verdicts, [], [])
     await store.baselines.save(FIRST, KEPT)
-    assert await store.purge(NOW_NS + 1, limit=10) == 2
+    assert await store.retention.purge(NOW_NS + 1, limit=10) == 2
     assert await store.session(closed("a").ref.session_id) == []
     assert await store.baselines.sessions("v7") == KEPT
     await store.close()

@@ -30,6 +30,7 @@ from judge.composite import USUAL
 from judge.verdict import Judged, NotJudged, Outcome, Score, Subject, Verdict
 from tests.contracts.labels import LabelContract
 from tests.contracts.listing import ListingContract, with_skills
+from tests.contracts.retention import RetentionContract
 from tests.contracts.store import Opener, StoreContract
 from tests.fakes.old_stores import HOLDING, make_of_the_first_version, make_of_version_8
 from tests.fakes.verdicts import NOW_NS, TRACE_ID, answered, closed, judged, pending
@@ -73,6 +74,15 @@ class TestSqliteListing(ListingContract):
             return SqliteStore.open(path)
 
         return open_
+
+
+class TestSqliteRetention(RetentionContract):
+    @pytest.fixture
+    def opener(self, path: Path) -> Opener:
+        async def open_again() -> Store:
+            return SqliteStore.open(path)
+
+        return open_again
 
 
 class TestSqliteStore(StoreContract):
@@ -338,27 +348,46 @@ async def test_a_caller_that_gave_up_leaves_nothing_half_done(path: Path, store:
     assert len(await store.verdicts(closed("b").ref)) == len(present), "all of it or nothing"
 
 
-async def test_purging_goes_oldest_first_in_bounded_steps_and_takes_all_that_belongs(store: SqliteStore) -> None:
-    for age in range(5):
-        name = f"s-{age}"
-        await store.finish(closed(name, closed_ns=NOW_NS - age), [judged(name)], [pending(name)], ["otlp"])
-    assert await store.purge(NOW_NS - 1, limit=2) == 2
-    assert {summary.ref.session_id for summary in await store.sessions(SessionFilter())} == {"s-0", "s-1", "s-2"}
-    assert await store.purge(NOW_NS - 1, limit=2) == 1
-    assert await store.purge(NOW_NS - 1, limit=2) == 0
-    assert await store.pending_questions() == 2
-    assert await store.outbox_size("otlp") == 2
-
-
 async def test_purging_gives_space_back(path: Path, store: SqliteStore) -> None:
     for number in range(20):
         await store.finish(closed(f"s-{number}", task="word " * 50_000), [], [], [])
     await store.close()
     before = _size(path)
     again = SqliteStore.open(path)
-    assert await again.purge(NOW_NS + 1, limit=100) == 20
+    assert await again.retention.purge(NOW_NS + 1, limit=100) == 20
     await again.close()
     assert _size(path) < before / 2
+
+
+async def test_what_a_deletion_left_is_given_back_a_part_at_a_time_until_there_is_none(store: SqliteStore) -> None:
+    for number in range(40):
+        await store.finish(closed(f"s-{number}", task="word " * 100_000), [], [], [])
+    assert await store.retention.purge(NOW_NS + 1, limit=100) == 40
+    empty = await _empty_bytes(store)
+    assert empty > 0
+    while await store.retention.give_back():
+        assert await _empty_bytes(store) < empty
+        empty = await _empty_bytes(store)
+    assert await _empty_bytes(store) == 0
+
+
+async def _empty_bytes(store: SqliteStore) -> int:
+    """Of the file, without its log."""
+    engine = store._database.reading
+    with engine.begin() as connection:
+        return int(connection.exec_driver_sql("PRAGMA freelist_count").scalar_one())
+
+
+async def test_on_a_full_disk_nothing_is_deleted_by_halves_and_deleting_goes_on_when_there_is_room(
+    store: SqliteStore,
+) -> None:
+    for number in range(9):
+        await store.finish(closed(f"s-{number}", task="word " * 50_000), [judged(f"s-{number}")], [], [])
+    with _no_file_may_grow():
+        with pytest.raises(StoreUnavailable, match="disk"):
+            await store.retention.purge(NOW_NS + 1, limit=9)
+        assert len(await store.sessions(SessionFilter())) == 9
+    assert await store.retention.purge(NOW_NS + 1, limit=9) == 9
 
 
 def test_kill_9_loses_nothing_that_was_reported_done(path: Path) -> None:
