@@ -13,6 +13,7 @@ from collector.commands.terminal import safe
 from collector.config import Config
 from collector.offline import Examined
 from collector.offline_answers import Asked, asked_about
+from collector.tls.errors import CredentialsUnusable
 from judge.describe import plural
 
 
@@ -31,7 +32,11 @@ def require_key(config: Config) -> None:
     """Exits with 1 when nobody can be asked."""
     from collector.judge_building import build_judge  # its client takes a second to load
 
-    if build_judge(config.judge) is None:
+    try:
+        judge = build_judge(config.judge)
+    except CredentialsUnusable as error:
+        raise fail(str(error)) from error
+    if judge is None:
         raise fail("--judge needs a key: set ANTHROPIC_API_KEY, or judge.api_key in the configuration")
 
 

@@ -18,7 +18,7 @@ from collector.tls.served import ServedTls
 from judge.verdict import NotApplicable
 from tests.certificates import Authority
 from tests.end_to_end.agents import conversation
-from tests.end_to_end.server import Server, wait_for
+from tests.end_to_end.server import Server, free_port, wait_for
 from tests.fakes.anthropic_stub import API_KEY, AnthropicStub, says
 from tests.fakes.otlp_sink import OtlpSink, grpc_sink
 from tests.fakes.tls import ListenerFiles, client_context, serial_shown
@@ -144,6 +144,16 @@ async def test_verdicts_wait_for_the_right_authority_and_none_is_lost(tmp_path: 
             await sink.until(lambda: len(set(sink.span_ids)) == told)
         finally:
             server.kill()
+
+
+def test_a_listener_that_is_open_to_the_network_is_told_of_with_the_key_to_set(tmp_path: Path) -> None:
+    port = free_port()
+    with Server(tmp_path, receivers={"http": {"listen": f"0.0.0.0:{port}"}}) as server:
+        told = [line for line in server.output().splitlines() if "open_to_the_network" in line]
+    assert len(told) == 2
+    assert all("key=receivers.http.listen" in line for line in told)
+    assert "set receivers.http.tls" in told[0]
+    assert "set receivers.auth.tokens_file" in told[1]
 
 
 def test_a_judge_with_a_certificate_of_ones_own_authority_is_asked(tmp_path: Path) -> None:

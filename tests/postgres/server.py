@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
+from tests.certificates import Pair
 from tests.kafka.ports import free_ports
 
 _WITHIN_S = "60"
@@ -46,6 +47,7 @@ class Server:
             shutil.chown(self._directory, self._user)
         self._data = self._directory / "data"
         self._log = self._directory / "server.log"
+        self._more = ""
         (self.port,) = free_ports(1)
 
     @property
@@ -69,8 +71,27 @@ class Server:
         self.stop(at_once=True)
         shutil.rmtree(self._directory)
 
+    def secure(self, pair: Pair, clients: Path | None = None) -> None:
+        """Speak TLS with this certificate from the next start on; with authorities of clients, only with those who
+        show one of theirs."""
+        given = {
+            "server.crt": pair.certificate,
+            "server.key": pair.key,
+            **({"clients.pem": clients} if clients else {}),
+        }
+        for name, file in given.items():
+            to = self._data / name
+            to.write_bytes(file.read_bytes())
+            to.chmod(0o600)
+            if self._user:
+                shutil.chown(to, self._user)
+        self._more = "ssl=on ssl_ca_file=clients.pem" if clients else "ssl=on"
+        rules = "hostssl all all 127.0.0.1/32 cert map=anybody\n" if clients else "hostssl all all 127.0.0.1/32 trust\n"
+        (self._data / "pg_hba.conf").write_text(rules)
+        (self._data / "pg_ident.conf").write_text("anybody /.* tests\n")
+
     def start(self) -> Server:
-        settings = f"listen_addresses=127.0.0.1 unix_socket_directories='' port={self.port} {_FAST}"
+        settings = f"listen_addresses=127.0.0.1 unix_socket_directories='' port={self.port} {_FAST} {self._more}"
         options = " ".join(f"-c {one}" for one in settings.split())
         self._control("start", "-w", "-t", _WITHIN_S, "-l", str(self._log), "-o", options)
         return self
