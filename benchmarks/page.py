@@ -87,8 +87,10 @@ def sessions(count: int, chance: Random) -> Iterator[Finishing]:
         model = models[chance.randrange(_MODELS)]
         rare = number % _RARE == 7
         at_ns = NOW_NS - _MONTH_NS + (_MONTH_NS * number) // count
+        was, name = model.session["session_id"], f"s-{number}"
         named = {
-            "session_id": f"s-{number}",
+            "session_id": name,
+            "record": _renamed(model.session["record"], was, name),
             "closed_ns": at_ns,
             "service": "rare" if rare else f"desk-{number % _SERVICES}",
             "version": f"v{number * _VERSIONS // count}",
@@ -96,7 +98,7 @@ def sessions(count: int, chance: Random) -> Iterator[Finishing]:
         yield replace(
             model,
             session={**model.session, **named},
-            verdicts=[_verdict(row, number, rare) for row in model.verdicts],
+            verdicts=[_verdict(row, was, number, rare) for row in model.verdicts],
             questions=[{**row, "id": _id(row["id"], number)} for row in model.questions] if number % 100 == 0 else (),
             traces=[{"trace": _id(TRACE, number)}],
         )
@@ -122,9 +124,15 @@ def _model(number: int) -> Finishing:
     return finishing(session, passing, questions)
 
 
-def _verdict(row: Mapping[str, Any], number: int, rare: bool) -> dict[str, Any]:
+def _verdict(row: Mapping[str, Any], was: str, number: int, rare: bool) -> dict[str, Any]:
     label = {"label": "rare"} if rare and row["evaluator"] == "composite" else {}
-    return {**row, **label, "id": _id(row["id"], number)}
+    identity = _id(row["id"], number)
+    record = _renamed(_renamed(row["record"], was, f"s-{number}"), row["id"], identity)
+    return {**row, **label, "id": identity, "record": record}
+
+
+def _renamed(record: str, was: str, name: str) -> str:
+    return record.replace(f'"{was}"', f'"{name}"')
 
 
 def _id(of: str, number: int) -> str:

@@ -13,7 +13,7 @@ from starlette.routing import BaseRoute, Route
 from collector.page.addresses import address
 from collector.page.means import Means, tenants_of
 from collector.page.overviews import PIECES, services, skills
-from collector.page.plots import HEIGHT, WIDTH
+from collector.page.plots import HEIGHT, LEFT, WIDTH
 from collector.page.texts import Texts
 from collector.store.listing import COUNTED, Counts, Stretch
 from judge.redaction import Redaction
@@ -64,7 +64,7 @@ class OverviewPages:
             "from_ns": counts.from_ns,
             "name": lambda text: None if text is None else texts.name(text, 100),
             "listed": lambda **filters: _listed(length, filters, means.redaction),
-            "size": (WIDTH, HEIGHT),
+            "size": (WIDTH, HEIGHT, LEFT),
         }
         return means.rendering.page(request, template, values)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from collector.page.moments import utc
 
 WIDTH, HEIGHT = 480, 120
-_LEFT, _RIGHT, _TOP, _BOTTOM = 38, 10, 8, 20
+LEFT, RIGHT, _TOP, _BOTTOM = 54, 10, 10, 22
 MANY = 12
 """From so many on, one piece of time says something by itself; below, its dot is small."""
 
@@ -128,7 +128,7 @@ def _line(series: Series, pieces: int) -> Line:
 
 
 def _x(at: int, pieces: int) -> float:
-    return round(_LEFT + (WIDTH - _LEFT - _RIGHT) * (at + 0.5) / pieces, 1)
+    return round(LEFT + (WIDTH - LEFT - RIGHT) * (at + 0.5) / pieces, 1)
 
 
 def _y(percent: float) -> float:

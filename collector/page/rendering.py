@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import DictLoader, Environment, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import BaseRoute, Route
@@ -29,7 +29,8 @@ class Rendering:
     def __init__(self) -> None:
         self._files = {name: (_HERE / "static" / name).read_bytes() for name in _STATIC}
         self._environment = Environment(
-            loader=FileSystemLoader(_HERE / "templates"),
+            # All of them now: another version of the program may be installed over this one while it runs.
+            loader=DictLoader({one.name: one.read_text("utf-8") for one in (_HERE / "templates").glob("*.html")}),
             autoescape=True,
             undefined=StrictUndefined,
             auto_reload=False,

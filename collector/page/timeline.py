@@ -193,10 +193,7 @@ def _prompt(prompt: Prompt, at: int, texts: Texts) -> _Shown:
 
 def _step(step: Step, at: int, texts: Texts) -> _Shown:
     model = step.model_answered or step.model_requested
-    facts = [
-        f"{_number(step.input_tokens)} tokens in, {_number(step.output_tokens)} out",
-        duration(step.end_ns - step.start_ns),
-    ]
+    facts = [_tokens(step), duration(step.end_ns - step.start_ns)]
     if step.finish_reason:
         facts.append(f"finish reason {texts.name(step.finish_reason, 40)}")
     asked = f"asked for {len(step.call_ids)} tool call{'s' if len(step.call_ids) != 1 else ''}" if step.call_ids else ""
@@ -256,8 +253,11 @@ def _load(load: SkillInvocation, at: int, texts: Texts) -> _Shown:
 
 def _failure(failure: Failure, at: int, texts: Texts) -> _Shown:
     said = texts.piece(failure.message, f"failure.{at}.message")
-    return _Shown("error", "Error", texts.name(failure.kind), "bad", "error", said=said)
+    return _Shown("error", "Error", texts.name(failure.kind), "bad", said=said)
 
 
-def _number(tokens: int | None) -> str:
-    return "?" if tokens is None else f"{tokens:,}"
+def _tokens(step: Step) -> str:
+    if step.input_tokens is None and step.output_tokens is None:
+        return "tokens not recorded"
+    taken, given = ("?" if tokens is None else f"{tokens:,}" for tokens in (step.input_tokens, step.output_tokens))
+    return f"{taken} tokens in, {given} out"
