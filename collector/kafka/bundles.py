@@ -1,4 +1,4 @@
-"""Items of many requests, gathered into one message for each session (pure).
+"""Items of one or many requests, gathered into one message for each trace or session (pure).
 
 They are carried over byte for byte, with the resource and the scope that stood around them.
 """
@@ -41,7 +41,8 @@ class Bundles:
         return self._groups.setdefault((group.resource, group.scope), group)
 
     def add(self, key: bytes, signal: Signal, group: ScopeGroup, item: Piece) -> bool:
-        """`group` is what `same` gave, `item` a field of it with its tag. False when no message has room for it."""
+        """`group` is what `same` gave, where items of several requests come together; `item` a field of it with its
+        tag. False when no message has room for it."""
         around = len(group.resource) + len(group.scope) + _AROUND
         size = len(item)
         if size + around > self._most:

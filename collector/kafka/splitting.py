@@ -11,13 +11,11 @@ from dataclasses import dataclass, field
 
 from collector.errors import Malformed
 from collector.journal.rows import Signal
+from collector.kafka.bundles import Bundle, Bundles, alone
 from collector.otlp.envelope import ScopeGroup, walk
 from collector.sessions.items import read_record, read_span
 from collector.sessions.keys import name_fault
-from collector.sessions.parts import Part
 from collector.sessions.surroundings import Around, Marks, Surroundings
-
-_AROUND = 32  # bytes: tags and lengths of a message's envelope, at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +86,12 @@ class _Cutting:
     """One request on its way."""
 
     def __init__(self, signal: Signal, request: bytes, split: Split, most: int) -> None:
+        self._signal = signal
         self._read = read_span if signal == "traces" else read_record
         self._request = request
         self._view = memoryview(request)
         self._split = split
-        self._most = most
-        self._open: dict[bytes, Part] = {}
-        """by trace; "" for none"""
+        self._bundles = Bundles(most)
 
     def take(self, group: ScopeGroup, around: Around) -> None:
         for start, body, end in group.items:
@@ -104,34 +101,15 @@ class _Cutting:
             elif not read.trace and read.naming is None and around.session is None:
                 self._split.no_session += 1
             else:
-                self._place(read.trace, group, start, end)
+                self._place(read.trace, group, self._view[start:end])
 
-    def _place(self, trace: bytes, group: ScopeGroup, start: int, end: int) -> None:
-        size = end - start + len(group.resource) + len(group.scope) + _AROUND
-        item = self._view[start:end]
-        if size > self._most:
-            alone = Part(b"")
-            alone.add(group, item)
-            self._split.oversized.append(_portion(trace, alone))
-            return
-        part = self._open.get(trace)
-        if part is not None and part.size + part.items_size + size + self._around(part) > self._most:
-            self._split.portions.append(_portion(trace, part))
-            part = None
-        if part is None:
-            part = self._open[trace] = Part(b"")
-        part.add(group, item)
-
-    @staticmethod
-    def _around(part: Part) -> int:
-        """Bytes that finishing the group at hand will put around its items."""
-        group = part.group
-        return len(group.resource) + len(group.scope) + _AROUND if group is not None and part.items else 0
+    def _place(self, trace: bytes, group: ScopeGroup, item: memoryview) -> None:
+        if not self._bundles.add(trace, self._signal, group, item):
+            self._split.oversized.append(_portion(alone(trace, self._signal, group, item)))
 
     def finish(self) -> None:
-        self._split.portions += (_portion(trace, part) for trace, part in self._open.items())
+        self._split.portions += map(_portion, self._bundles.take())
 
 
-def _portion(trace: bytes, part: Part) -> Portion:
-    part.finish()
-    return Portion(trace.hex().encode() or None, b"".join(part.value), part.count)
+def _portion(bundle: Bundle) -> Portion:
+    return Portion(bundle.key.hex().encode() or None, bundle.value, bundle.items)
