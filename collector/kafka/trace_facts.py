@@ -9,7 +9,7 @@ are there. Facts about one trace only ever add up, so it does no harm to learn o
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import orjson
 
@@ -58,10 +58,10 @@ def stands_at(place: int) -> tuple[Signal, int]:
 
 
 def encode_facts(facts: Iterable[TraceFact], most_bytes: int) -> Iterator[tuple[list[TraceKey], bytes]]:
-    """Values of messages, none above `most_bytes` unless one fact is by itself, each with the traces it tells of."""
+    """Values of messages, none above `most_bytes` unless a single name is, each with the traces it tells of."""
     chunk: list[TraceFact] = []
     size = 0
-    for fact in facts:
+    for fact in (piece for whole in facts for piece in _pieces(whole, most_bytes)):
         if chunk and size + fact.size > most_bytes:
             yield _encoded(chunk)
             chunk, size = [], 0
@@ -69,6 +69,16 @@ def encode_facts(facts: Iterable[TraceFact], most_bytes: int) -> Iterator[tuple[
         size += fact.size
     if chunk:
         yield _encoded(chunk)
+
+
+def _pieces(fact: TraceFact, most_bytes: int) -> Iterator[TraceFact]:
+    """One that is too large by itself in several: facts add up."""
+    names, places = len(fact.names) // 2, len(fact.places) // 4 * 2
+    if fact.size <= most_bytes or not (names or places):
+        yield fact
+        return
+    yield from _pieces(replace(fact, names=fact.names[:names], places=fact.places[:places]), most_bytes)
+    yield from _pieces(replace(fact, names=fact.names[names:], places=fact.places[places:]), most_bytes)
 
 
 def _encoded(facts: Sequence[TraceFact]) -> tuple[list[TraceKey], bytes]:
