@@ -258,9 +258,7 @@ class Share:
                 claims.append(closing)
                 self._note(closing)
         await self._append()
-        for claim in claims:
-            if (latest := self._known[claim.digest].latest_judged) is not None:
-                await self._judged(claim.digest, latest.revision)  # its verdicts go on being told meanwhile
+        await self._take_up(self._judged_before(claim.digest for claim in claims))  # and goes on being told meanwhile
         await self._write([claim.digest for claim in claims])
         self.judging.add(claims)
 
@@ -315,40 +313,48 @@ class Share:
 
     async def _kept(self, claims: Sequence[Claim]) -> None:
         """Their verdicts are in the store."""
-        for claim in claims:
-            await self._judged(claim.digest, claim.revision)
+        await self._take_up((claim.digest, claim.revision) for claim in claims)
         await self._write([claim.digest for claim in claims])
 
-    async def _judged(self, digest: Digest, revision: int) -> bool:
-        """Take up what the store has on this closing. Returns whether an answer has come since."""
-        owner = self._known[digest].owner
-        verdicts = await self._stored(SessionRef(owner.name, revision, owner.tenant))
-        before = self._known[digest]
-        record = self._known[digest] = before.judged(revision, verdicts)
-        self._pending.pop(digest, None)  # to the end: others have their turn
-        if record.pending:
-            self._pending[digest] = None
-        return record.pending != before.pending
+    def _judged_before(self, digests: Iterable[Digest]) -> list[tuple[Digest, int]]:
+        """Those that are judged already, with the number of the newest closing that is."""
+        latest = ((digest, self._known[digest].latest_judged) for digest in digests)
+        return [(digest, closed.revision) for digest, closed in latest if closed is not None]
 
-    async def _stored(self, ref: SessionRef) -> list[Judged]:
+    async def _take_up(self, closings: Iterable[tuple[Digest, int]]) -> list[Digest]:
+        """What the store has on these closings. Returns those of which answers have come since."""
+        refs = {(digest, revision): self._ref(digest, revision) for digest, revision in closings}
+        verdicts = await self._stored(list(refs.values()))
+        news: list[Digest] = []
+        for (digest, revision), ref in refs.items():
+            before = self._known[digest]
+            record = self._known[digest] = before.judged(revision, verdicts[ref])
+            self._pending.pop(digest, None)  # to the end: others have their turn
+            if record.pending:
+                self._pending[digest] = None
+            if record.pending != before.pending:
+                news.append(digest)
+        return news
+
+    def _ref(self, digest: Digest, revision: int) -> SessionRef:
+        owner = self._known[digest].owner
+        return SessionRef(owner.name, revision, owner.tenant)
+
+    async def _stored(self, refs: Sequence[SessionRef]) -> dict[SessionRef, list[Judged]]:
         """Waits for a store that is away."""
-        while True:
+        while refs:
             try:
-                return await self._means.store.verdicts(ref)
+                return await self._means.store.verdicts_of(refs)
             except StoreUnavailable as error:
                 log.warning("store_unavailable", error=str(error))
                 await asyncio.sleep(self._means.retry_s)
+        return {}
 
     async def _look_at_pending(self) -> None:
         """Answers of judges come later, perhaps to another worker."""
         if not self.held:
             return
-        news: list[Digest] = []
-        for digest in list(self._pending)[:_MOST_PENDING]:
-            latest = self._known[digest].latest_judged
-            if latest is not None and await self._judged(digest, latest.revision):
-                news.append(digest)
-        await self._write(news)
+        await self._write(await self._take_up(self._judged_before(list(self._pending)[:_MOST_PENDING])))
 
     async def _sweep(self) -> None:
         """Forget what nobody asks for, and let files of the journal go."""

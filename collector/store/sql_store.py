@@ -44,6 +44,7 @@ from collector.store.writer import GroupWriter
 from judge.verdict import Judged, SessionRef
 
 _Result = TypeVar("_Result")
+_CLOSINGS_AT_ONCE = 100  # in one statement, which has three values for each
 
 
 def no_one(_record: str) -> None:
@@ -233,15 +234,22 @@ class SqlStore:
         return await self._read(lambda to: sessions_in(to, statement, self._damage))
 
     async def verdicts(self, ref: SessionRef) -> list[Judged]:
-        number = select(sessions.c.number).where(statements.is_closing(ref)).scalar_subquery()
-        waiting = statements.stored_questions().where(questions.c.session == number).order_by(questions.c.number)
+        return (await self.verdicts_of([ref]))[ref]
 
-        def both(connection: Connection) -> list[Judged]:
+    async def verdicts_of(self, refs: Sequence[SessionRef]) -> dict[SessionRef, list[Judged]]:
+        by_closing: dict[SessionRef, list[Judged]] = {ref: [] for ref in refs}
+
+        def read(connection: Connection) -> None:
             # In one transaction: a question settled between two reads would be missing from both.
-            settled = verdicts_in(connection, statements.of_session(number), self._damage)
-            return [*settled, *(one.draft for one in questions_in(connection, waiting))]
+            for start in range(0, len(refs), _CLOSINGS_AT_ONCE):
+                closings = statements.numbers_of(refs[start : start + _CLOSINGS_AT_ONCE])
+                for judged in verdicts_in(connection, statements.of_sessions(closings), self._damage):
+                    by_closing.setdefault(judged.session, []).append(judged)
+                for one in questions_in(connection, statements.questions_of(closings)):
+                    by_closing.setdefault(one.draft.session, []).append(one.draft)
 
-        return await self._read(both)
+        await self._read(read)
+        return by_closing
 
     async def find_verdicts(self, where: VerdictFilter) -> list[Judged]:
         return await self._read(lambda to: verdicts_in(to, found(where), self._damage))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, delete, exists, func, literal, not_, or_, select, true
+from sqlalchemy import ColumnElement, Connection, Select, delete, exists, false, func, literal, not_, or_, select, true
 
 from collector.store.inserting import insert
 from collector.store.judge_tables import batch_items
@@ -44,10 +44,26 @@ def settle(
     return True
 
 
+def numbers_of(refs: Sequence[SessionRef]) -> Select[Any]:
+    """The numbers of these closings."""
+    return select(sessions.c.number).where(or_(false(), *map(is_closing, refs)))
+
+
 def of_session(number: ColumnElement[int] | int) -> Select[Any]:
     """id and record of the verdicts of the closing with this number, in their order."""
     found = select(verdicts.c.id, verdicts.c.record).where(verdicts.c.session == number)
     return found.order_by(verdicts.c.number)
+
+
+def of_sessions(numbers: Select[Any]) -> Select[Any]:
+    """id and record of the verdicts of the closings with these numbers, each with its own in their order."""
+    found = select(verdicts.c.id, verdicts.c.record).where(verdicts.c.session.in_(numbers))
+    return found.order_by(verdicts.c.number)
+
+
+def questions_of(numbers: Select[Any]) -> Select[Any]:
+    """As `stored_questions`, of these closings."""
+    return stored_questions().where(questions.c.session.in_(numbers)).order_by(questions.c.number)
 
 
 def _add_verdicts(

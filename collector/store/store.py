@@ -278,6 +278,9 @@ class Store(Protocol):
         """All verdicts of one closing, open questions included as `NotJudged("pending")`. One that cannot be read any
         more is `NotJudged`, and has what its row says."""
 
+    async def verdicts_of(self, refs: Sequence[SessionRef]) -> dict[SessionRef, list[Judged]]:
+        """As `verdicts`, of many closings at once; nothing for those that are not here."""
+
     async def find_verdicts(self, where: VerdictFilter) -> list[Judged]:
         """Verdicts of all sessions, open questions left out. One that cannot be read any more is `NotJudged`."""
 

@@ -109,6 +109,22 @@ class StoreContract:
         assert await store.closings("s-1", "c") == []
         assert await store.verdicts(SessionRef("s-1", 1, "a")) == [judged(tenant="a")]
 
+    async def test_verdicts_of_many_closings_are_told_apart(self, store: Store) -> None:
+        question = pending()
+        await store.finish(closed(tenant="a"), [judged(tenant="a")], [], [])
+        await store.finish(closed(), [judged(), judged(evaluator="budgets", outcome=NO)], [question], [])
+        await store.finish(closed(revision=2), [judged(revision=2)], [], [])
+        refs = [SessionRef("s-1", 1, "a"), SessionRef("s-1", 1), SessionRef("s-1", 2), SessionRef("s-1", 3)]
+        many = [*refs, *(SessionRef(f"none-{number}", 1) for number in range(250))]
+        found = await store.verdicts_of(many)
+        assert [found[ref] for ref in refs] == [
+            [judged(tenant="a")],
+            [judged(), judged(evaluator="budgets", outcome=NO), question.draft],
+            [judged(revision=2)],
+            [],
+        ]
+        assert await store.verdicts_of([]) == {}
+
     async def test_a_settled_question_becomes_a_verdict_and_is_queued(self, store: Store) -> None:
         question = pending()
         await store.finish(closed(), [], [question], ["otlp"])
