@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import socket
 import ssl
 import subprocess
 import sys
@@ -27,6 +26,7 @@ from collector.store.store import ClosedSession
 from judge.verdict import Judged
 from tests.certificates import Authority, Pair
 from tests.fakes.tls import client_context
+from tests.kafka.ports import free_ports
 
 _Found = TypeVar("_Found")
 SPANJUDGE = Path(sys.executable).parent / "spanjudge"
@@ -36,10 +36,8 @@ QUICK: Mapping[str, Any] = {"idle_seconds": 1, "settle_seconds": 0, "late_window
 
 
 def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port: int = taken.getsockname()[1]
-        return port
+    (port,) = free_ports(1)
+    return port
 
 
 def wait_for(look: Callable[[], _Found], what: str, within_s: float = 30) -> _Found:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from collector.kafka.settings import KafkaTopics
 from tests.collector.sessions.telemetry import span, trace_request
-from tests.end_to_end.server import Server
+from tests.end_to_end.server import Server, wait_for
 from tests.kafka.desk import Desk
 
 pytestmark = pytest.mark.integration("kafka")
@@ -53,3 +54,37 @@ def test_all_roles_in_one_process_do_the_same(kafka: Desk, tmp_path: Path) -> No
         for session in ("one", "two"):
             assert server.judged(session, within_s=60).spans == 2
         assert server.stop() == 0
+
+
+def test_topics_that_are_grown_as_described_take_nothing_along_and_lose_nothing(kafka: Desk, tmp_path: Path) -> None:
+    settings = _kafka(kafka)
+    sessions = {"idle_seconds": 1, "settle_seconds": 0, "late_window_seconds": 1}
+    receiver, router, worker = everyone = [
+        Server(tmp_path / role, role=role, kafka=settings, sessions=sessions)
+        for role in ("receiver", "router", "worker")
+    ]
+    with receiver, router, worker:
+        _send(receiver, "one", "two")
+        for session in ("one", "two"):
+            assert worker.judged(session, within_s=60).spans == 2
+        wait_for(lambda: not router.metric("kafka_router_waiting_messages"), "routers have read all")
+        wait_for(lambda: not worker.metric("kafka_open_offsets_behind"), "no session is open or late", within_s=60)
+        for server in everyone:
+            assert server.stop() == 0
+        asyncio.run(_grow(kafka, [settings["topics"][purpose] for purpose in ("spans", "logs", "links")], 3))
+        asyncio.run(_grow(kafka, [settings["topics"][purpose] for purpose in ("sessions", "verdicts")], 5))
+        for server in everyone:
+            server.start()
+        wait_for(lambda: worker.metric("kafka_partitions", state="held") == 5, "all partitions are worked on")
+        assert router.metric("kafka_router_partitions") == 3
+        more = [f"session-{number}" for number in range(8)]
+        _send(receiver, *more)
+        for session in more:
+            assert worker.judged(session, within_s=60).spans == 2
+        for session in ("one", "two", *more):
+            assert len(worker.closings(session)) == 1
+
+
+async def _grow(desk: Desk, topics: list[str], partitions: int) -> None:
+    for topic in topics:
+        await desk.grow(topic, partitions)
