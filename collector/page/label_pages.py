@@ -68,7 +68,7 @@ class LabelPages:
         agrees = given["agree"] == "yes"
         said = Said(agrees, given.get("reason", ""), author, None if agrees else given.get("label", "").strip() or None)
         evaluator = judged.verdict.evaluator
-        seen = await self._means.store.labels.known_labels(evaluator)
+        seen = await self._means.store.labels.known_labels(evaluator, tenants_of(request))
         try:
             now_ns = self._means.clock.now_ns()
             label = label_of(judged, said, now_ns, self._means.scales.get(evaluator), seen)
