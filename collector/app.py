@@ -23,6 +23,8 @@ from collector.clock import Clock, SystemClock
 from collector.concluding import composites_for
 from collector.data_directory import STORE_FILE, StillEnding, lock
 from collector.errors import StoreUnavailable
+from collector.forgetting import Bounds, Forgetting
+from collector.gate_recalling import recall
 from collector.http_serving import HttpServer
 from collector.in_force import InForce
 from collector.judge_building import redaction_of
@@ -109,6 +111,7 @@ class App:
             self._run("ending questions without a judge", common.without_judge.run())
         self._run("working out pass rates", common.calibrating.run())
         self._run("comparing with baselines", common.baseline_watch.run())
+        self._run("recalling failures of gates", recall(self._store, self._clock, self._metrics.gates))
         if common.exporting is not None:
             self._exporting_task = self._run("exporting verdicts", common.exporting.run(self._stop_exporting))
         addresses = await self._listen()
@@ -121,15 +124,15 @@ class App:
         gc.set_threshold(50_000, 20, 20)
         return addresses
 
-    def _make_source(self) -> Source:
-        config = self._config
-        if config.kafka is None:
     def _forgetting(self) -> Forgetting:
         retention = self._config.retention
         settled_s = self._config.sessions.late_window_seconds + _SETTLED_S
         bounds = Bounds(int(retention.days * 86_400 * 1e9), retention.max_bytes, int(settled_s * 1e9))
         return Forgetting(self._store.retention, bounds, self._clock, self._metrics)
 
+    def _make_source(self) -> Source:
+        config = self._config
+        if config.kafka is None:
             return OwnSource(config, self._store, self._clock, self._metrics)
         from collector.kafka.all_source import AllSource  # with a library that others do without
         from collector.kafka.worker_source import WorkerSource

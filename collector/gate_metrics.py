@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 from collector.judge_metrics import Declare, DeclareGauge
 from collector.metric_labels import OTHER
-from collector.verdict_facts import VerdictFacts
+from collector.verdict_facts import VerdictFacts, facts_of
+from judge.verdict import Judged
 
 _LABELS = ("gate", "service", "evaluator", "case", "agent_version")
 
@@ -35,14 +36,27 @@ class GateMetrics:
         )
         self._last = gauge(
             "gate_last_failure_timestamp_seconds",
-            "When the last of them was judged, Unix time; there from the first failure since the start",
+            "When the last of them was judged, Unix time; there from the first failure on, and after a start "
+            "from those of the hour before",
             *_LABELS,
         )
+        self._last_ns: dict[tuple[str, ...], int] = {}
 
     def failed(self, facts: VerdictFacts, count: int, judged_ns: int) -> None:
         """So many verdicts of these facts; the last of them was judged then. Nothing where they fail no gate."""
+        if (labels := self._labels(facts)) is not None:
+            self._failures.labels(*labels).inc(count)
+            self._tell(labels, judged_ns)
+
+    def recall(self, judged: Judged) -> None:
+        """A verdict that was kept before this process began, and perhaps never told: its time, without counting it."""
+        if (labels := self._labels(facts_of(judged))) is not None:
+            self._tell(labels, judged.judged_ns)
+
+    def _labels(self, facts: VerdictFacts) -> tuple[str, ...] | None:
+        """None where it fails no gate."""
         if facts.failed_gate is None:
-            return
+            return None
         bound = self._bound
         labels = (
             facts.failed_gate,
@@ -51,6 +65,8 @@ class GateMetrics:
             bound("case", facts.case),
             bound("agent_version", facts.agent_version),
         )
-        labels = labels if self._fits(labels) else (labels[0], OTHER, labels[2], OTHER, OTHER)
-        self._failures.labels(*labels).inc(count)
-        self._last.labels(*labels).set(judged_ns / 1e9)
+        return labels if self._fits(labels) else (labels[0], OTHER, labels[2], OTHER, OTHER)
+
+    def _tell(self, labels: tuple[str, ...], judged_ns: int) -> None:
+        last_ns = self._last_ns[labels] = max(judged_ns, self._last_ns.get(labels, 0))
+        self._last.labels(*labels).set(last_ns / 1e9)

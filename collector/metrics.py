@@ -211,7 +211,7 @@ class Metrics:
                 scores.observe(facts.score, exemplar)
         if facts.not_judged is not None:
             self._not_judged.labels(labels[1], self._labels.bound("reason", facts.not_judged)).inc(count)
-        self._gates.failed(facts, count, example.judged_ns)
+        self.gates.failed(facts, count, example.judged_ns)
 
     def verdict_lag(self, seconds: float) -> None:
         """From the closing of the session to the verdict being durable, by our clock."""
@@ -401,7 +401,7 @@ class Metrics:
             "agent_version",
         )
         self._scores = self._histogram("score", "Scores, 0 to 1 (1 is best); scored verdicts only", SCORES, *subject)
-        self._gates = GateMetrics(self._counter, self._gauge, self._labels.bound, self._gate_series.fits)
+        self.gates = GateMetrics(self._counter, self._gauge, self._labels.bound, self._gate_series.fits)
         self._records_unreadable = self._counter(
             "stored_records_unreadable_total",
             "Times that a stored record (verdict, session) was to be read, and was damaged or of another version",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 from judge.case_results import BROKEN, FORBIDDEN
@@ -10,16 +12,17 @@ from judge.verdict import Score, Verdict
 
 FailedGate: TypeAlias = Literal["forbidden_events", "high_risk"]
 
+FAILING: Mapping[str, frozenset[str]] = MappingProxyType({COMPOSITE: frozenset({FAIL}), **BROKEN})
+"""By evaluator, the labels with which a verdict may fail a gate."""
+
 
 def failed_gate(verdict: Verdict) -> FailedGate | None:
     """`forbidden_events` when something forbidden happened, whatever the risk; `high_risk` when a case of high risk is
     not right for another reason. Parts of a composite (one step left out, say) fail no gate by themselves."""
     if not isinstance(verdict.outcome, Score):
         return None
-    label = verdict.outcome.label
-    if verdict.evaluator == FORBIDDEN:
-        return "forbidden_events" if label in BROKEN[FORBIDDEN] else None
-    if not verdict.high_risk or verdict.case is None:
+    if verdict.outcome.label not in FAILING.get(verdict.evaluator, ()):
         return None
-    failing = {FAIL} if verdict.evaluator == COMPOSITE else BROKEN.get(verdict.evaluator, frozenset())
-    return "high_risk" if label in failing else None
+    if verdict.evaluator == FORBIDDEN:
+        return "forbidden_events"
+    return "high_risk" if verdict.high_risk and verdict.case is not None else None

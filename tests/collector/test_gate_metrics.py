@@ -54,3 +54,14 @@ def test_cases_without_end_are_folded_and_still_seen() -> None:
         metrics.verdict(forbidden(case=f"desk/{number}"))
     labels = {**LABELS, "case": OTHER}
     assert metrics.registry.get_sample_value("spanjudge_gate_last_failure_timestamp_seconds", labels) == NOW_NS / 1e9
+
+
+def test_what_is_recalled_has_its_time_and_is_not_counted_and_never_hides_what_came_later() -> None:
+    metrics = Metrics()
+    metrics.gates.recall(forbidden())
+    assert metrics.registry.get_sample_value("spanjudge_gate_failures_total", LABELS) is None
+    name = "spanjudge_gate_last_failure_timestamp_seconds"
+    assert metrics.registry.get_sample_value(name, LABELS) == NOW_NS / 1e9
+    metrics.verdict(forbidden(judged_ns=NOW_NS + 5_000_000_000))
+    metrics.gates.recall(forbidden())
+    assert metrics.registry.get_sample_value(name, LABELS) == NOW_NS / 1e9 + 5
