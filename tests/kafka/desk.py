@@ -201,6 +201,16 @@ class Desk:
             await admin.close()
         return {(at.topic, at.partition): told.offset for at, told in offsets.items() if told.offset >= 0}
 
+    async def members(self, group: str) -> int:
+        """How many processes the group has."""
+        admin = await self._admin()
+        try:
+            (answer,) = await admin.describe_consumer_groups([group])
+        finally:
+            await admin.close()
+        (described,) = answer.to_object()["groups"]
+        return len(described["members"])
+
     async def _admin(self) -> AIOKafkaAdminClient:
         """Connected; a broker that was just started may need a moment more."""
         async with asyncio.timeout(_WITHIN_S):

@@ -446,6 +446,58 @@ async def test_a_full_disk_pauses_reading_and_closing_goes_on(kafka: Desk, tmp_p
         await eventually(closed, "what was read before is closed")
 
 
+async def test_a_topic_of_verdicts_that_is_made_anew_has_nothing_judged_twice(kafka: Desk, tmp_path: Path) -> None:
+    async with world(kafka, tmp_path, request_seconds=1) as there, working(there) as half:
+        await there.send("s")
+        await half.silence()
+        await half.judged("s")
+        await kafka.delete(there.topics.verdicts)
+        await kafka.create(there.topics.verdicts)
+        await there.send("t")
+        await there.send("s")
+
+        async def judged() -> bool:
+            half.world.clock.advance(61)
+            return "t" in await there.revisions() and half.worker.problem() is None
+
+        await eventually(judged, "other sessions are judged", within_s=60)
+        await half.silence()
+
+        async def kept() -> bool:
+            return len(await there.store.session("s")) == 2
+
+        await eventually(kept, "what came since is judged with what came before", within_s=60)
+        assert await there.revisions() == {"s": [1, 2], "t": [1]}
+        assert [(one.judged, one.spans) for one in await there.store.session("s")] == [(True, 2), (True, 1)]
+
+
+async def test_a_worker_that_read_nothing_for_too_long_takes_its_share_up_again(kafka: Desk, tmp_path: Path) -> None:
+    async with world(kafka, tmp_path, poll_seconds=1, request_seconds=1) as there, working(there) as half:
+        await there.send("open")
+        await half.has_read()
+        await kafka.delete(there.topics.dead_letters)
+        await kafka.send(there.topics.sessions, b"\0t", b"no otlp", session_headers("traces", ""))
+        await there.send("s")
+
+        async def reads() -> bool:
+            return half.worker.shares[0].offsets.next_offset > 1
+
+        await eventually(reads, "it has met the message that it can put nowhere")
+        out = half.value("kafka_rebalances_total")
+        await asyncio.sleep(0)
+
+        async def taken_for_dead() -> bool:
+            return not await kafka.members(there.kafka.worker_group)
+
+        await eventually(taken_for_dead, "the group has no members", within_s=60)
+        await kafka.create(there.topics.dead_letters)
+        await half.silence()
+        await half.judged("open", "s")
+        assert half.value("kafka_rebalances_total") > out
+        assert half.value("kafka_dead_letters_total", cause="malformed") == 1
+        assert await there.revisions() == {"open": [1], "s": [1]}
+
+
 async def test_a_broker_that_restarts_costs_time_and_nothing_else(own_kafka: Broker, tmp_path: Path) -> None:
     async with world(Desk(own_kafka.bootstrap), tmp_path) as there, working(there) as half:
         await there.send("before")
