@@ -1,8 +1,9 @@
 """The tables of alerts in docs/alerts.md and docs/runbooks/README.md: `python -m tests.deploy.alerts_page` writes them
-anew from the rules."""
+anew from the rules and the first sentence of each runbook."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,14 +32,19 @@ def table(way: str) -> str:
 def _lines(way: str) -> Iterator[str]:
     for group in groups(RULES / "alert-rules.yaml"):
         yield from ("", f"**{_TITLES[group['name']]}**", "", "| alert | severity | what it tells |", "|---|---|---|")
-        told: dict[str, tuple[list[str], str]] = {}
+        severities: dict[str, list[str]] = {}
         for rule in group["rules"]:
-            severities, _ = told.setdefault(rule["alert"], ([], rule["annotations"]["description"]))
-            if rule["labels"]["severity"] not in severities:
-                severities.append(rule["labels"]["severity"])
-        for alert, (severities, description) in told.items():
-            yield f"| [{alert}]({way}{alert}.md) | {', '.join(severities)} | {description} |"
+            severities.setdefault(rule["alert"], []).append(rule["labels"]["severity"])
+        for alert, found in severities.items():
+            yield f"| [{alert}]({way}{alert}.md) | {', '.join(dict.fromkeys(found))} | {_meaning(alert)} |"
     yield ""
+
+
+def _meaning(alert: str) -> str:
+    """The first sentence of its runbook."""
+    text = (DOCS / "runbooks" / f"{alert}.md").read_text(encoding="utf-8")
+    told = " ".join(text.partition("## What it means")[2].split())
+    return re.split(r"(?<=\.)\s", told, maxsplit=1)[0]
 
 
 def with_table(text: str, way: str) -> str:
