@@ -128,7 +128,7 @@ def test_an_alert_says_how_urgent_it_is_what_was_seen_and_where_to_read_on(rule:
     # What telemetry names may have any character, and stands in an address.
     fields = re.findall(r"{{(.*?)}}", annotations.get("page_url", ""))
     assert all(field.strip().endswith("| urlquery") for field in fields)
-    assert "{{" not in annotations["description"], "the tables and the cases take it as it is"
+    assert "{{" not in annotations["description"], "the cases take it as it is"
 
 
 def test_links_to_the_page_use_filters_that_it_has() -> None:
