@@ -26,15 +26,25 @@ class ServerMaterial:
 def read_server(settings: ListenerTls, key: str) -> ServerMaterial:
     """Blocking. `key` is the section's place in the configuration, for messages. Raises `CredentialsUnusable`, also
     when the files are changed while they are read: the next look will find them whole."""
-    contents = _contents(settings, key)
+    contents = read_contents(settings, key)
     context = _context(settings, key)
-    if _contents(settings, key) != contents:
+    if read_contents(settings, key) != contents:
         raise CredentialsUnusable(f"{key}: the files are being changed")
     try:
         validity = validity_of(contents[0])
     except ValueError as error:
         raise CredentialsUnusable(f"{key}.cert_file: {settings.cert_file}: {error}") from error
     return ServerMaterial(contents, validity, context)
+
+
+def read_contents(settings: ListenerTls, key: str) -> tuple[bytes, bytes, bytes]:
+    """Certificate, key and clients' authorities as they are. Blocking. Raises `CredentialsUnusable`."""
+    clients = settings.client_ca_file
+    return (
+        read_file(settings.cert_file, f"{key}.cert_file"),
+        read_file(settings.key_file, f"{key}.key_file"),
+        read_file(clients, f"{key}.client_ca_file") if clients else b"",
+    )
 
 
 def read_file(path: Path, key: str) -> bytes:
@@ -67,15 +77,6 @@ def reason_of(error: Exception) -> str:
     """OpenSSL's own word where it has one: the rest names lines of its source."""
     reason = getattr(error, "reason", None)
     return reason.replace("_", " ").lower() if isinstance(reason, str) else str(error)
-
-
-def _contents(settings: ListenerTls, key: str) -> tuple[bytes, bytes, bytes]:
-    clients = settings.client_ca_file
-    return (
-        read_file(settings.cert_file, f"{key}.cert_file"),
-        read_file(settings.key_file, f"{key}.key_file"),
-        read_file(clients, f"{key}.client_ca_file") if clients else b"",
-    )
 
 
 def _context(settings: ListenerTls, key: str) -> ssl.SSLContext:

@@ -7,7 +7,7 @@ from typing import Any
 
 import grpc
 
-from collector.tls.material import ServerMaterial, read_server
+from collector.tls.material import ServerMaterial, read_contents, read_server
 from collector.tls_config import ListenerTls
 
 
@@ -24,10 +24,9 @@ class ServedTls:
     def look(self) -> bool:
         """Read the files again; whether they hold something new. Blocking. Raises `CredentialsUnusable`, and then
         serves what it served."""
-        found = read_server(self._settings, self.key)
-        if found.contents == self.now.contents:
+        if read_contents(self._settings, self.key) == self.now.contents:
             return False
-        self.now = found
+        self.now = read_server(self._settings, self.key)
         return True
 
     def context(self) -> ssl.SSLContext:

@@ -301,7 +301,10 @@ async def test_a_token_of_two_tenants_must_say_which(tmp_path: Path, transport: 
     settings = {"auth": {"tokens_file": str(_tokens(tmp_path))}, "tenant_header": "x-tenant"}
     async with _listening(tmp_path, **settings) as listeners:
         assert await listeners.send(transport, None, authorization=_bearer(OF_TWO)) == FORBIDDEN[transport]
-        assert await listeners.send(transport, None, x_tenant="west", authorization=_bearer(OF_TWO)) == FORBIDDEN[transport]
+        assert (
+            await listeners.send(transport, None, x_tenant="west", authorization=_bearer(OF_TWO))
+            == FORBIDDEN[transport]
+        )
         assert await listeners.send(transport, None, x_tenant="south", authorization=_bearer(OF_TWO)) == "ok"
         assert _has(listeners.half, "south")
         assert listeners.half.value("requests_denied_total", transport=transport, reason="tenant") == 2
