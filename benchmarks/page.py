@@ -57,7 +57,7 @@ PAGES: Mapping[str, str] = {
     "nothing fits": "/sessions?service=desk-1&version=v0&harness=codex",
     "failed": "/sessions?outcome=failed",
     "passed": "/sessions?outcome=passed",
-    "an alert's link": "/sessions?service=desk-1&skill=skill-7&evaluator=skill_selection&label=No&since=7d",
+    "an alert's link": "/sessions?service=desk-1&skill=skill-1&evaluator=skill_selection&label=No&since=7d",
     "a frequent label": "/sessions?evaluator=composite&label=fail",
     "a rare label": "/sessions?evaluator=composite&label=rare",
     "a label of any evaluator": "/sessions?label=rare",

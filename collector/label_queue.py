@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from collector.store.listing import Tenants
+from collector.store.listing import SessionOutcome, Tenants, Wanted
 from collector.store.store import Store, VerdictFilter
 from judge.verdict import Judged, Score
 from judge.yardstick import Yardstick
@@ -46,14 +46,17 @@ async def next_to_label(
 
 
 async def _newest(store: Store, evaluator: str, tenants: Tenants) -> Yardstick | None:
-    found = [
-        judged
-        for side in (True, False)
-        for judged in await store.find_verdicts(
-            VerdictFilter(evaluator=evaluator, passed=side, limit=1, tenants=tenants)
-        )
-    ]
+    found: list[Judged] = []
+    outcomes: tuple[SessionOutcome, ...] = ("passed", "failed")
+    for outcome in outcomes:
+        page = await store.listing.page(Wanted(evaluator=evaluator, outcome=outcome, tenants=tenants, limit=1))
+        for line in page.lines:
+            found += [one for one in await store.verdicts(line.ref) if _is_scored(one, evaluator)]
     if not found:
         return None
     verdict = max(found, key=lambda judged: judged.judged_ns).verdict
     return Yardstick(verdict.evaluator, verdict.evaluator_version, verdict.judge_model, verdict.prompt_version)
+
+
+def _is_scored(judged: Judged, evaluator: str) -> bool:
+    return judged.verdict.evaluator == evaluator and isinstance(judged.verdict.outcome, Score)

@@ -178,7 +178,8 @@ def _print_next(screen: Console, data_dir: Path, sessions: Sequence[DemoSession]
 
 def _wait_for_ctrl_c(screen: Console, server: Server) -> None:
     screen.print(
-        f"\nThe server keeps running: OTLP/gRPC {server.grpc}, OTLP/HTTP {server.http}, metrics {server.admin}."
+        f"\nThe server keeps running: OTLP/gRPC {server.grpc}, OTLP/HTTP {server.http}, metrics {server.admin}, "
+        f"page http://{server.admin}/sessions."
     )
     screen.print("Ctrl-C stops it.")
     try:

@@ -18,10 +18,14 @@ def query_text(query: Mapping[str, str]) -> str:
 
 
 def session_url(ref: SessionRef, revision: int | None = None, **more: str) -> str:
-    """Of the session's page; its newest closing unless a revision is given."""
+    """Of the session's page; its newest closing unless a revision is given. Browsers take dots alone for another
+    place, so an id of dots stands behind the path."""
     tenant = {"tenant": ref.tenant} if ref.tenant else {}
     of_revision = {} if revision is None else {"revision": str(revision)}
-    return address(f"/sessions/{quote(ref.session_id, safe='', errors='replace')}", {**tenant, **of_revision, **more})
+    dots = not ref.session_id.strip(".")
+    path = "" if dots else quote(ref.session_id, safe="", errors="replace")
+    named = {"session": ref.session_id} if dots else {}
+    return address(f"/sessions/{path}", {**named, **tenant, **of_revision, **more})
 
 
 def closing_query(ref: SessionRef) -> dict[str, str]:

@@ -53,7 +53,11 @@ class SessionPages:
     async def _session(self, request: Request) -> Response:
         means, query = self._means, request.query_params
         found = await find(
-            means.store, request.path_params["id"], query.get("tenant"), revision_of(request), tenants_of(request)
+            means.store,
+            request.path_params["id"] or query.get("session", ""),
+            query.get("tenant"),
+            revision_of(request),
+            tenants_of(request),
         )
         ref = found.session.ref
         verdicts = await means.store.verdicts(ref)

@@ -13,7 +13,7 @@ from collector.store.labels import Label
 from collector.waiting import Why
 from judge.passing import passed
 from judge.question import Scale
-from judge.verdict import Judged, NotApplicable, NotJudged, Score
+from judge.verdict import Judged, NotApplicable, NotJudged, Score, Verdict
 
 Tone: TypeAlias = Literal["good", "bad", "odd", "wait", "none"]
 
@@ -29,9 +29,9 @@ class LabelView:
 
 @dataclass(frozen=True, slots=True)
 class VerdictView:
-    """`why` says why there is no score, `to_do` what to do about it; "" where there is one. `facts` are names with
-    values, None where a value was not recorded. `options` are the labels that could have been right, None where nobody
-    knows them all; a verdict without a score cannot be labelled."""
+    """`by` is who or what judged; `why` says why there is no score, `to_do` what to do about it, "" where there is one.
+    `facts` are names with values, None where a value was not recorded. `options` are the labels that could have been
+    right, None where nobody knows them all; a verdict without a score cannot be labelled."""
 
     id: str
     tone: Tone
@@ -42,6 +42,7 @@ class VerdictView:
     about: str
     case: str
     high_risk: bool
+    by: str
     explanation: Piece | None
     why: str
     to_do: str
@@ -90,6 +91,7 @@ def verdict_view(judged: Judged, texts: Texts, beside: Beside) -> VerdictView:
         about=texts.name(verdict.subject.name, 80) if verdict.subject.name else "",
         case=texts.name(verdict.case) if verdict.case else "",
         high_risk=verdict.high_risk,
+        by=texts.name(_by(verdict)),
         explanation=explanation,
         why=why,
         to_do=to_do,
@@ -99,6 +101,14 @@ def verdict_view(judged: Judged, texts: Texts, beside: Beside) -> VerdictView:
         can_label=isinstance(verdict.outcome, Score),
         trace_url=trace_link(beside.trace_url, verdict.subject.anchor),
     )
+
+
+def _by(verdict: Verdict) -> str:
+    """Evaluator version, and who was asked with which prompt."""
+    asked = ("asked of", verdict.judge_model) if verdict.judge_model else ()
+    votes = (f"({verdict.agreement:.0%} of votes)",) if verdict.agreement is not None else ()
+    prompt = ("with", verdict.prompt_version) if verdict.prompt_version else ()
+    return " ".join(("version", verdict.evaluator_version, *asked, *prompt, *votes))
 
 
 def _standing(judged: Judged) -> tuple[Tone, str, str, str]:

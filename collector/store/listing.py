@@ -16,7 +16,7 @@ SessionOutcome: TypeAlias = Literal["failed", "passed", "not_judged", "waiting"]
 
 SEARCHED = 20_000
 """So many sessions are searched for a text at a time: it is looked for in every one."""
-COUNTED = 10_000
+COUNTED = 5_000
 """So many sessions are counted at most, the newest of a stretch of time."""
 
 

@@ -24,7 +24,7 @@ skill_loads = Table(
     Column("loaded", Integer, nullable=False),
     Column("refused", Integer, nullable=False),
     Column("unanswered", Integer, nullable=False),
-    Index("skill_loads_of_session", "session"),
+    Index("skill_loads_of_session", "session", "skill", "loaded", "refused", "unanswered"),
 )
 """Attempts to load a skill, by skill; `skill` is null where the name was not recorded."""
 

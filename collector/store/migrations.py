@@ -15,7 +15,7 @@ from collector.store.listing_tables import catalogs, skill_loads, traces
 from collector.store.metadata import metadata
 from collector.store.records import CLOSED_SESSION, JUDGED, readable
 from collector.store.rows import catalog_row, load_rows, skill_of, trace_ids
-from collector.store.schema import VERDICT_INDEXES, sessions, sessions_listed, verdicts
+from collector.store.schema import VERDICT_INDEXES, sessions, sessions_again, sessions_listed, verdicts
 from collector.store.sql_baselines import count_rows
 from extractors.trajectory import Trajectory
 
@@ -106,7 +106,7 @@ def _from_8(connection: Connection) -> None:
             named = update(verdicts).where(verdicts.c.number == number).values(skill=skill_of(judged))
             connection.execute(named)
     connection.execute(text("DROP INDEX verdicts_of_session"))
-    for index in (sessions_listed, *VERDICT_INDEXES):
+    for index in (sessions_listed, sessions_again, *VERDICT_INDEXES):
         index.create(connection)
 
 

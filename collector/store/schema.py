@@ -57,6 +57,14 @@ sessions_listed = Index(
 """SQLite keeps a record in its row, so reading rows to filter them reads the records too: filters are answered from
 here. PostgreSQL keeps long texts elsewhere, and could not index names of any length."""
 
+sessions_again = Index(
+    "sessions_again",
+    *(sessions.c[name] for name in ("session_id", "tenant", "revision", "judged")),
+    sqlite_where=sessions.c.revision > 1,
+    postgresql_where=sessions.c.revision > 1,
+)
+"""Few sessions are closed more than once, so which closings were superseded is found from these."""
+
 verdicts = Table(
     "verdicts",
     metadata,
@@ -91,6 +99,12 @@ VERDICT_INDEXES = (
         *(verdicts.c[name] for name in ("skill", "evaluator", "label", "passed", "session")),
         sqlite_where=verdicts.c.skill.is_not(None),
         postgresql_where=verdicts.c.skill.is_not(None),
+    ),
+    Index(
+        "verdicts_by_chance",
+        *(verdicts.c[name] for name in ("evaluator", "passed", "id")),
+        sqlite_where=verdicts.c.passed.is_not(None),
+        postgresql_where=verdicts.c.passed.is_not(None),
     ),
     Index(
         "verdicts_failed",

@@ -31,7 +31,7 @@ from collector.store.listing import (
 from collector.store.listing_tables import catalogs, skill_loads, traces
 from collector.store.rows import NOT_APPLICABLE, name_of
 from collector.store.schema import questions, sessions, verdicts
-from collector.store.verdict_search import superseded
+from collector.store.verdict_search import superseded, superseded_numbers
 from judge.verdict import SessionRef
 
 _Result = TypeVar("_Result")
@@ -202,7 +202,7 @@ def _counts(to: Connection, stretch: Stretch, most: int) -> Counts:
             *_of_tenants(stretch.tenants),
             *service,
             sessions.c.judged,
-            ~superseded(),
+            (sessions.c.number + 0).not_in(superseded_numbers()),
         )
         .order_by(*NEWEST_FIRST)
     )

@@ -205,3 +205,10 @@ class ListingContract:
         assert await store.retention.purge(NOW_NS + 1, 10) == 1
         assert await store.listing.of_trace(TRACE_ID) == []
         assert (await store.listing.counts(Stretch(0, 10**18))).loads == []
+
+    async def test_a_closing_that_was_never_judged_supersedes_nothing(self, store: Store) -> None:
+        await store.finish(closed(), [judged()], [], [])
+        await store.finish(replace(closed(revision=2, closed_ns=NOW_NS + 5), judged=False), [], [], [])
+        counts = await store.listing.counts(Stretch(NOW_NS, 10))
+        assert [one.sessions for one in counts.sessions] == [1]
+        assert sum(one.passed for one in counts.verdicts) == 1

@@ -18,7 +18,15 @@ _TABLES = (
     "baseline_sessions",
     "baselines",
 )
-_INDEXES = ("sessions_listed", "verdicts_of_session", "verdicts_by_finding", "verdicts_by_skill", "verdicts_failed")
+_INDEXES = (
+    "sessions_listed",
+    "sessions_again",
+    "verdicts_by_chance",
+    "verdicts_of_session",
+    "verdicts_by_finding",
+    "verdicts_by_skill",
+    "verdicts_failed",
+)
 _VERDICT_COLUMNS = (
     "agent_version",
     "evaluator_version",

@@ -33,3 +33,7 @@ def test_what_is_no_id_becomes_part_of_no_address(trace: str | None) -> None:
 )
 def test_any_session_has_an_address(session_id: str, path: str) -> None:
     assert session_url(SessionRef(session_id, 1, "north"), 2) == f"/sessions/{path}?tenant=north&revision=2"
+
+
+def test_a_browser_takes_an_id_of_dots_for_no_other_place() -> None:
+    assert session_url(SessionRef("..")) == "/sessions/?session=.."

@@ -358,6 +358,16 @@ async def test_a_session_of_several_tenants_offers_them(client: httpx.AsyncClien
     assert 'href="?tenant=north"' in text
 
 
+async def test_a_session_may_be_called_anything(client: httpx.AsyncClient, store: SqliteStore) -> None:
+    for name in ("..", "a/../b", "%2e", "?x=1#y", "ü <b>"):
+        await store.finish(closed(name, task=f"task of {name}", service="odd"), [], [], [])
+    text = (await client.get("/sessions?service=odd")).text
+    links = re.findall(r'<h2><a href="([^"]*)"', text)
+    assert len(links) == 5
+    for link in links:
+        assert "task of" in await text_of(client, html.unescape(link))
+
+
 async def test_an_empty_store_says_what_to_expect(tmp_path: Path) -> None:
     store = SqliteStore.open(tmp_path / "empty.db")
     async with page(store) as url, httpx.AsyncClient(base_url=url) as client:
