@@ -18,7 +18,7 @@ from pydantic_core import core_schema
 from collector.access.visitors import COOKIE
 from collector.api.answers import Refusal
 from collector.api.operations import OPERATIONS, Operation
-from collector.api.requests import MAX_BODY
+from collector.api.requests import MAX_BODY, MAX_ID
 
 _REF = "#/components/schemas/{model}"
 _OF_ANY = (401, 403, 429, 503)
@@ -125,7 +125,7 @@ def _json(model: str) -> dict[str, Any]:
 def _of_path(operation: Operation) -> Iterator[dict[str, Any]]:
     if "{id}" in operation.path:
         text = "The session's id, percent-encoded."
-        schema = {"type": "string", "minLength": 1}
+        schema = {"type": "string", "minLength": 1, "maxLength": MAX_ID}
         yield {"name": "id", "in": "path", "required": True, "description": text, "schema": schema}
 
 

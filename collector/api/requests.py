@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from starlette.requests import Request
 
 from collector.access.rejected import Rejected
@@ -14,6 +14,8 @@ from collector.labelling import MAX_AUTHOR, MAX_REASON
 
 MAX_BODY = 64 * 1024
 MAX_LIMIT = 500
+MAX_ID = 4096
+"""Characters of a session's id that can be asked for."""
 
 _Asked = TypeVar("_Asked", bound="_Input")
 
@@ -22,20 +24,11 @@ class _Input(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-_NOT_BLANK = r"^[^\u0000]*[^\s\u0000][^\u0000]*$"
+_NOT_BLANK = r"\S"
 
-
-def _no_nul(value: str) -> str:
-    # PostgreSQL has no text with it, so that nothing is ever found by it.
-    if "\0" in value:
-        raise ValueError("must not contain the character U+0000")
-    return value
-
-
-Text: TypeAlias = Annotated[
-    str, Field(max_length=4096, json_schema_extra={"pattern": "^[^\\u0000]*$"}), AfterValidator(_no_nul)
-]
-
+# All parameters of a question together fit the 64 KiB that a request's first line may have, whatever their characters.
+Text: TypeAlias = Annotated[str, Field(max_length=400)]
+LongText: TypeAlias = Annotated[str, Field(max_length=MAX_ID)]
 
 _RFC_3339 = re.compile(r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:\d{2})", re.ASCII)
 
@@ -74,7 +67,7 @@ class VerdictsAsked(_Input):
     """Query of GET /api/v1/verdicts."""
 
     tenant: Text | None = Field(None, description="of whose sessions; empty: of those without a tenant")
-    session: Text | None = Field(None, description="id of the session")
+    session: LongText | None = Field(None, description="id of the session")
     evaluator: Text | None = None
     label: Text | None = None
     passed: bool | None = Field(None, description="leaves out those without a score")
@@ -91,7 +84,7 @@ class LabelGiven(_Input):
 
     verdict: str = Field(pattern=r"^[0-9a-f]{32}$", description="its id")
     agree: bool = Field(strict=True)
-    reason: Annotated[Text, Field(json_schema_extra={"maxLength": MAX_REASON, "pattern": _NOT_BLANK})]
+    reason: Annotated[LongText, Field(json_schema_extra={"maxLength": MAX_REASON, "pattern": _NOT_BLANK})]
     author: Annotated[Text, Field(json_schema_extra={"maxLength": MAX_AUTHOR, "pattern": _NOT_BLANK})] | None = Field(
         None,
         description="who says so, in characters that can be seen; may be left out by whoever is signed in",

@@ -109,8 +109,7 @@ class Api:
         asked = query(request, SessionAsked)
         visible, session_id = _tenants(request, asked.tenant), request.path_params["id"]
         only = next(iter(visible)) if visible is not None and len(visible) == 1 else asked.tenant
-        # PostgreSQL has no text with U+0000.
-        found = [] if "\0" in session_id else await self._store.session(session_id, only)
+        found = await self._store.session(session_id, only)
         closings = [one for one in found if visible is None or one.ref.tenant in visible]
         tenants = sorted({one.ref.tenant for one in closings})
         if len(tenants) > 1:

@@ -20,6 +20,7 @@ from collector.api.routes import Api
 from collector.labelling import MAX_REASON
 from collector.metrics import Metrics
 from collector.store.sqlite import SqliteStore
+from collector.store.store import Store
 from judge.redaction import NOTHING, Redaction
 from judge.scales import scales
 from judge.verdict import NotJudged, Score
@@ -37,7 +38,7 @@ SLASHED = "team/a b?c"
 
 
 @asynccontextmanager
-async def api(store: SqliteStore, *, redaction: Redaction = NOTHING) -> AsyncIterator[httpx.AsyncClient]:
+async def api(store: Store, *, redaction: Redaction = NOTHING) -> AsyncIterator[httpx.AsyncClient]:
     routes = Api(store, FakeClock(NOW_NS), scales(), redaction=redaction).routes()
     app = admin_app(Metrics(), {}, routes=routes, access=access())
     async with serving(app) as url, httpx.AsyncClient(base_url=url) as client:
