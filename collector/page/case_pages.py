@@ -53,7 +53,7 @@ class CasePages:
     async def _look(self, request: Request) -> Response:
         found = await self._found(request, request.query_params)
         made = await asyncio.to_thread(_made, None, found, request.query_params, self._means)
-        return self._page(request, found, request.query_params, made)
+        return await self._page(request, found, request.query_params, made)
 
     async def _download(self, request: Request) -> Response:
         found = await self._found(request, request.query_params)
@@ -78,7 +78,7 @@ class CasePages:
                     await asyncio.to_thread(replace_text, file, made.added.text)
             except (OSError, UnicodeDecodeError) as error:
                 made = _Made(None, f"{file} cannot be used: {error}")
-        return self._page(request, found, given, made, written=made.added is not None)
+        return await self._page(request, found, given, made, written=made.added is not None)
 
     async def _found(self, request: Request, given: Mapping[str, str]) -> Found:
         revision = given.get("revision", "")
@@ -93,7 +93,7 @@ class CasePages:
             raise Rejected(422, "no case", ("", "the session cannot be read, so no case can be made of it"))
         return found
 
-    def _page(
+    async def _page(
         self, request: Request, found: Found, given: Mapping[str, str], made: _Made, *, written: bool = False
     ) -> Response:
         ref = found.session.ref
@@ -116,7 +116,7 @@ class CasePages:
             "may_add": may_write(request),
             "csrf": csrf.token(request),
         }
-        return self._means.rendering.page(request, "case.html", values, 422 if made.problem else 200)
+        return await self._means.rendering.page(request, "case.html", values, 422 if made.problem else 200)
 
 
 def _set(options: Mapping[str, str]) -> dict[str, str]:

@@ -46,7 +46,7 @@ class LabelPages:
         evaluator = query.get("evaluator", "").strip()
         if not evaluator:
             names = await self._means.store.listing.names(tenants_of(request))
-            return self._means.rendering.page(request, "label_choice.html", {"evaluators": names.evaluators})
+            return await self._means.rendering.page(request, "label_choice.html", {"evaluators": names.evaluators})
         skipped = [one for one in query.get("skip", "").split(",") if one][-_MOST_SKIPPED:]
         unlabelled = await next_to_label(self._means.store, evaluator, skipped, tenants_of(request))
         if unlabelled is None:
@@ -54,7 +54,7 @@ class LabelPages:
                 "evaluator": Texts(SessionRef(""), self._means.redaction).name(evaluator),
                 "skipped": len(skipped),
             }
-            return self._means.rendering.page(request, "label_done.html", values)
+            return await self._means.rendering.page(request, "label_done.html", values)
         given = {"author": query.get("author", ""), "evaluator": evaluator, "skip": ",".join(skipped)}
         return await self._ask(request, unlabelled, given, {})
 
@@ -124,4 +124,4 @@ class LabelPages:
             "skip_url": address("/label", {**queue, "skip": skipped}) if given.get("evaluator") else "",
             "may_label": may_write(request),
         }
-        return means.rendering.page(request, "label.html", values, 422 if problems else 200)
+        return await means.rendering.page(request, "label.html", values, 422 if problems else 200)

@@ -50,7 +50,7 @@ class OverviewPages:
         length_ns = _LENGTHS[length] * 10**9
         stretch = Stretch(means.clock.now_ns() - length_ns, -(-length_ns // PIECES), service, tenants)
         counts, names = await asyncio.gather(means.store.listing.counts(stretch), means.store.listing.names(tenants))
-        found, left_out = made_of(counts, stretch)
+        found, left_out = await asyncio.to_thread(made_of, counts, stretch)
         texts = Texts(SessionRef(""), means.redaction)
         values = {
             "found": found,
@@ -66,7 +66,7 @@ class OverviewPages:
             "listed": lambda **filters: _listed(length, filters, means.redaction),
             "size": (WIDTH, HEIGHT, LEFT),
         }
-        return means.rendering.page(request, template, values)
+        return await means.rendering.page(request, template, values)
 
 
 def _listed(length: str, filters: Mapping[str, str | None], redaction: Redaction) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -47,14 +48,16 @@ class Rendering:
             },
         }
 
-    def page(self, request: Request, template: str, values: Mapping[str, Any], status: int = 200) -> Response:
+    async def page(self, request: Request, template: str, values: Mapping[str, Any], status: int = 200) -> Response:
         whose = {
             "person": getattr(request.state, "person", None),
             "may_write": may_write(request),
             # Whom a proxy signed in, only the proxy can sign out.
             "sign_out": csrf.token(request) if COOKIE in request.cookies else "",
         }
-        text = self._environment.get_template(template).render({**whose, "path": request.url.path, **values})
+        whole = {**whose, "path": request.url.path, **values}
+        # In a thread: the event loop has telemetry to take.
+        text = await asyncio.to_thread(self._environment.get_template(template).render, whole)
         return HTMLResponse(text, status_code=status, headers={"cache-control": "no-store"})
 
     def routes(self) -> list[BaseRoute]:

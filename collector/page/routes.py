@@ -40,18 +40,18 @@ def _guard(means: Means, handler: Handler) -> Handler:
             return await handler(request)
         except Rejected as rejected:
             tenants = rejected.tenants if isinstance(rejected, Ambiguous) else ()
-            answer = _problem(means, request, rejected.status, rejected.error, rejected.problems, tenants)
+            answer = await _problem(means, request, rejected.status, rejected.error, rejected.problems, tenants)
             answer.headers.update(rejected.headers)
             return answer
         except StoreUnavailable as error:
-            answer = _problem(means, request, 503, "store unavailable", (("", str(error)),))
+            answer = await _problem(means, request, 503, "store unavailable", (("", str(error)),))
             answer.headers["retry-after"] = str(error.retry_after_s)
             return answer
 
     return guarded
 
 
-def _problem(
+async def _problem(
     means: Means,
     request: Request,
     status: int,
@@ -61,4 +61,4 @@ def _problem(
 ) -> Response:
     links = [(means.redaction.text(one) or '""', address("", {"tenant": one})) for one in tenants]
     values = {"title": title, "problems": problems, "tenants": links}
-    return means.rendering.page(request, "problem.html", values, status)
+    return await means.rendering.page(request, "problem.html", values, status)

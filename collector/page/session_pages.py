@@ -48,7 +48,7 @@ class SessionPages:
             means.store.listing.page(question.wanted), means.store.listing.names(tenants)
         )
         values = list_values(question, page, names, means.redaction, now_ns)
-        return means.rendering.page(request, "sessions.html", values, 422 if question.problems else 200)
+        return await means.rendering.page(request, "sessions.html", values, 422 if question.problems else 200)
 
     async def _session(self, request: Request) -> Response:
         means, query = self._means, request.query_params
@@ -72,7 +72,7 @@ class SessionPages:
         public = means.settings.public_url
         same = {**closing_query(ref), **({"author": query["author"]} if query.get("author") else {})}
         del same["session"]
-        return means.rendering.page(
+        return await means.rendering.page(
             request,
             "session.html",
             {
@@ -109,7 +109,7 @@ class SessionPages:
             "behind": links[part.number + 1] if part.number + 1 < part.parts else "",
             "id": texts.name(ref.session_id),
         }
-        return means.rendering.page(request, "text.html", values)
+        return await means.rendering.page(request, "text.html", values)
 
     async def _trace(self, request: Request) -> Response:
         """To the session that has the trace, and to the span in it."""
