@@ -3,21 +3,19 @@ the pipeline brings verdicts round, they are not judged."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from collector.kafka.settings import KafkaTopics
-from collector.otlp.encode import SCOPE_NAME
 from judge.verdict import NotApplicable
 from tests.collector.sessions.telemetry import trace_id
 from tests.end_to_end.agents import chat_span, request, tool_span
 from tests.end_to_end.server import Server, wait_for
 from tests.kafka.desk import Desk
 from tests.otelcol.collector import Collector
+from tests.otelcol.written import items, span_ids
 
 pytestmark = [pytest.mark.integration("kafka"), pytest.mark.integration("otelcol"), pytest.mark.timeout(1800)]
 
@@ -25,7 +23,7 @@ _SESSIONS = ("ann", "bob", "cleo")
 _WITHIN_S = 90
 
 
-def _kafka(desk: Desk) -> dict[str, Any]:
+def kafka_settings(desk: Desk) -> dict[str, Any]:
     return {
         "bootstrap_servers": desk.bootstrap,
         "topics": {purpose: desk.name(purpose) for purpose in KafkaTopics.model_fields},
@@ -46,23 +44,6 @@ def _kafka_exporter(kafka: dict[str, Any]) -> dict[str, Any]:
         "record_partitioner": {"sticky_key": {"hasher": "murmur2"}},
         "producer": {"required_acks": -1, "compression": "zstd"},
     }
-
-
-def _items(file: Path, signal: str) -> Iterator[dict[str, Any]]:
-    """Of a file exporter's output, the spans or records that we have made. The last line may be half written."""
-    resources, scopes, items = {
-        "traces": ("resourceSpans", "scopeSpans", "spans"),
-        "logs": ("resourceLogs", "scopeLogs", "logRecords"),
-    }[signal]
-    for line in file.read_text().splitlines(keepends=True) if file.exists() else ():
-        for resource in json.loads(line).get(resources, ()) if line.endswith("\n") else ():
-            for scope in resource[scopes]:
-                if scope.get("scope", {}).get("name") == SCOPE_NAME:
-                    yield from scope[items]
-
-
-def _ids(file: Path) -> list[str]:
-    return [span["spanId"] for span in _items(file, "traces")]
 
 
 def _session(item: dict[str, Any]) -> str:
@@ -93,7 +74,7 @@ def _judge(server: Server, collector: Collector) -> int:
 
 
 def test_verdicts_arrive_in_the_pipeline_beside_what_they_judge(tmp_path: Path, kafka: Desk, otelcol: Path) -> None:
-    settings, written = _kafka(kafka), tmp_path / "verdicts.json"
+    settings, written = kafka_settings(kafka), tmp_path / "verdicts.json"
     behind = Collector(tmp_path / "behind", otelcol, {"file": {"path": str(written), "flush_interval": "200ms"}})
     export = {"otlp": {"endpoint": f"http://{behind.grpc}"}}
     receiving = {"grpc": {"enabled": False}, "http": {"enabled": False}}
@@ -103,17 +84,17 @@ def test_verdicts_arrive_in_the_pipeline_beside_what_they_judge(tmp_path: Path, 
         front = Collector(tmp_path / "front", otelcol, {"kafka": _kafka_exporter(settings)})
         with front:
             told = _judge(worker, front)
-            wait_for(lambda: len(set(_ids(written))) == told, f"{told} verdicts in the file", _WITHIN_S)
-            wait_for(lambda: len(list(_items(written, "logs"))) >= told, "their events", _WITHIN_S)
+            wait_for(lambda: len(set(span_ids(written))) == told, f"{told} verdicts in the file", _WITHIN_S)
+            wait_for(lambda: len(list(items(written, "logs"))) >= told, "their events", _WITHIN_S)
         traces = {trace_id(number).hex(): session for number, session in enumerate(_SESSIONS, 1)}
-        for span in _items(written, "traces"):
+        for span in items(written, "traces"):
             assert traces[span["traceId"]] == _session(span)
             assert span["parentSpanId"]
 
 
 def test_verdicts_that_come_round_are_counted_and_not_judged(tmp_path: Path, kafka: Desk, otelcol: Path) -> None:
     """The Collector that takes verdicts gives all that it gets to the topics we read, as a shared pipeline does."""
-    settings, written = _kafka(kafka), tmp_path / "all.json"
+    settings, written = kafka_settings(kafka), tmp_path / "all.json"
     exporters = {
         "kafka": _kafka_exporter(settings),
         "file": {"path": str(written), "flush_interval": "200ms"},
@@ -131,8 +112,8 @@ def test_verdicts_that_come_round_are_counted_and_not_judged(tmp_path: Path, kaf
                 f"{told} of our own among the {signal}",
                 _WITHIN_S,
             )
-        assert sorted(_ids(written)) == sorted(set(_ids(written)))
-        assert len(_ids(written)) == told
+        assert sorted(span_ids(written)) == sorted(set(span_ids(written)))
+        assert len(span_ids(written)) == told
         wait_for(lambda: not router.metric("kafka_router_waiting_messages"), "the router has read all", _WITHIN_S)
         wait_for(lambda: not worker.metric("kafka_work_waiting_messages"), "the worker has read all", _WITHIN_S)
         assert worker.metric("sessions_closed_total") == len(_SESSIONS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import subprocess
@@ -45,11 +46,17 @@ class Collector:
         service = {"telemetry": {"metrics": {"level": "none"}}, "pipelines": dict(pipelines or all_to_all)}
         config = {"receivers": receivers, "exporters": dict(exporters), **sections, "service": service}
         self._file.write_text(yaml.safe_dump(config))
+        self.environment: dict[str, str] = {}
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Collector:
         with self.log.open("ab") as log:
-            self._process = subprocess.Popen([str(self._program), "--config", str(self._file)], stdout=log, stderr=log)
+            self._process = subprocess.Popen(
+                [str(self._program), "--config", str(self._file)],
+                stdout=log,
+                stderr=log,
+                env={**os.environ, **self.environment},
+            )
         ends = time.monotonic() + _START_S
         while not self._listens():
             if self._process.poll() is not None or time.monotonic() > ends:
@@ -70,6 +77,13 @@ class Collector:
             self._process.wait()
         if error is not None:
             error.add_note(f"the Collector's log:\n{self.log.read_text()[-4000:]}")
+
+    def kill(self) -> None:
+        """As `kill -9` does."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
 
     def _listens(self) -> bool:
         host, _, port = self.grpc.rpartition(":")
