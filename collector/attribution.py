@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from extractors.trajectory import ROOT_AGENT, Trajectory
-from judge.verdict import Judged, SessionRef, Verdict, verdict_id
+from judge.verdict import Judged, Place, SessionRef, Verdict, verdict_id
 
 
 def version_of(trajectory: Trajectory) -> str | None:
@@ -19,6 +19,7 @@ def attribute(
     close_reason: str,
     inclusion_probability: float,
     judged_ns: int,
+    place: Place | None = None,
 ) -> Judged:
     versions = trajectory.versions
     subject = verdict.subject
@@ -43,4 +44,5 @@ def attribute(
         skill_version=bodies.get(subject.name or "") if subject.kind == "skill" else None,
         harness_version=versions.harness_version,
         supersedes=ref.revision > 1,
+        place=place,
     )

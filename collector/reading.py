@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from collector.attribution import attribute
 from collector.clock import Clock
+from collector.placing import Places
 from collector.sampling import Included, SampledOut, SamplingRules, decide
 from collector.sessions.assembly import absorbed, assemble
 from collector.sessions.book import Claim
@@ -75,7 +76,7 @@ class Reader:
         if isinstance(sampled, SampledOut):
             plan = Plan(errors=plan.errors)
         ref = SessionRef(session.session_id, claim.revision, session.tenant)
-        now_ns = self._clock.now_ns()
+        now_ns, places = self._clock.now_ns(), Places(session)
 
         def judged(verdict: Verdict) -> Judged:
             return attribute(
@@ -85,6 +86,7 @@ class Reader:
                 close_reason=claim.reason,
                 inclusion_probability=probability,
                 judged_ns=now_ns,
+                place=places.of(verdict.subject.anchor),
             )
 
         def pending(question: Question) -> PendingQuestion:

@@ -127,8 +127,18 @@ def verdict_span_id(identity: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where a trace viewer shows a verdict: below this span of the trace that was judged (None: below none), at this
+    moment by the sender's clock (None: it is not known)."""
+
+    parent: str | None
+    at_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Judged:
-    """A verdict with everything it can be traced by: session, versions, closing, sampling."""
+    """A verdict with everything it can be traced by: session, versions, closing, sampling. `place` is None for what is
+    in no trace, and for verdicts kept before places were."""
 
     id: str
     session: SessionRef
@@ -148,3 +158,4 @@ class Judged:
     harness_version: str | None = None
     supersedes: bool = False
     attributes: dict[str, str] = field(default_factory=dict)
+    place: Place | None = None

@@ -1,4 +1,7 @@
-"""Verdicts as OTLP: a span beside the span that was judged, and a `gen_ai.evaluation.result` event (pure).
+"""Verdicts as OTLP: a span below the span that was judged, and a `gen_ai.evaluation.result` event (pure).
+
+The span stands at the end of what was judged, by the sender's clock, where viewers draw it in its place (see
+`collector.placing`); `spanjudge.judged_at` and the event's time say when it was judged.
 
 Standard attributes follow the GenAI conventions; what those have no name for is under `spanjudge.`. The same verdict
 gives the same bytes and ids every time, so that sending it again replaces it. `NotApplicable` is not sent: there was
@@ -9,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import TypeAlias
 
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
@@ -28,7 +32,8 @@ EVENT_NAME = "gen_ai.evaluation.result"
 MAX_TEXT_BYTES = 4096
 """Longest text of an attribute, in UTF-8; a longer one is cut and says so."""
 
-_SAMPLED_WITH_REMOTE_PARENT = 0x01 | 0x100 | 0x200  # W3C sampled; "remote is known"; "the parent is remote"
+_SAMPLED = 0x01  # W3C
+_SAMPLED_WITH_REMOTE_PARENT = _SAMPLED | 0x100 | 0x200  # "remote is known"; "the parent is remote"
 
 _Plain: TypeAlias = str | bool | int | float | Sequence[str] | None
 
@@ -71,20 +76,22 @@ def _resource(version: str) -> Resource:
 
 
 def _span(judged: Judged) -> Span:
-    trace_id, parent_id = _place(judged)
+    trace_id, named, parent = _where(judged)
+    shown_ns = judged.place.at_ns if judged.place and judged.place.at_ns else judged.judged_ns
     span = Span(
         trace_id=trace_id,
         span_id=bytes.fromhex(verdict_span_id(judged.id)),
         name=_cut(f"evaluate {judged.verdict.evaluator}"),
         kind=Span.SPAN_KIND_INTERNAL,
-        start_time_unix_nano=judged.judged_ns,
-        end_time_unix_nano=judged.judged_ns,
+        start_time_unix_nano=shown_ns,
+        end_time_unix_nano=shown_ns,
         attributes=_attributes(_facts(judged)),
-        flags=_SAMPLED_WITH_REMOTE_PARENT,
+        flags=_SAMPLED_WITH_REMOTE_PARENT if parent else _SAMPLED,
     )
-    if parent_id:
-        span.parent_span_id = parent_id
-        span.links.append(Span.Link(trace_id=trace_id, span_id=parent_id, flags=_SAMPLED_WITH_REMOTE_PARENT))
+    if parent:
+        span.parent_span_id = parent
+    if to := named or parent:
+        span.links.append(Span.Link(trace_id=trace_id, span_id=to, flags=_SAMPLED_WITH_REMOTE_PARENT))
     if isinstance(judged.verdict.outcome, NotJudged):
         reason = judged.verdict.outcome.detail or judged.verdict.outcome.reason
         span.status.CopyFrom(Status(code=Status.STATUS_CODE_ERROR, message=_cut(reason)))
@@ -92,7 +99,7 @@ def _span(judged: Judged) -> Span:
 
 
 def _event(judged: Judged) -> LogRecord:
-    trace_id, parent_id = _place(judged)
+    trace_id, named, parent = _where(judged)
     failed = isinstance(judged.verdict.outcome, NotJudged)
     return LogRecord(
         time_unix_nano=judged.judged_ns,
@@ -102,19 +109,20 @@ def _event(judged: Judged) -> LogRecord:
         severity_text="WARN" if failed else "INFO",
         trace_id=trace_id,
         # Where nothing was traced, the event belongs to the verdict's own span.
-        span_id=parent_id or bytes.fromhex(verdict_span_id(judged.id)),
+        span_id=named or parent or bytes.fromhex(verdict_span_id(judged.id)),
         attributes=_attributes(_facts(judged)),
-        flags=0x01,
+        flags=_SAMPLED,
     )
 
 
-def _place(judged: Judged) -> tuple[bytes, bytes]:
-    """Trace id and id of the judged span, b"" when what was judged is no span."""
-    anchor = judged.verdict.subject.anchor
+def _where(judged: Judged) -> tuple[bytes, bytes, bytes]:
+    """The trace, the span that what was judged names, and the span that the verdict is shown below; b"" for none."""
+    anchor, place = judged.verdict.subject.anchor, judged.place
     trace_id = _id(anchor.trace_id, 16) if anchor else b""
     if anchor is None or not trace_id:
-        return bytes.fromhex(session_trace_id(judged.session)), b""
-    return trace_id, _id(anchor.span_id, 8)
+        return bytes.fromhex(session_trace_id(judged.session)), b"", b""
+    named = _id(anchor.span_id, 8)
+    return trace_id, named, _id(place.parent, 8) if place else named
 
 
 def _id(digits: str | None, size: int) -> bytes:
@@ -148,6 +156,7 @@ def _facts(judged: Judged) -> dict[str, _Plain]:
         "spanjudge.session.revision": judged.session.revision,
         "spanjudge.session.tenant": judged.session.tenant or None,
         "spanjudge.close_reason": judged.close_reason,
+        "spanjudge.judged_at": _instant(judged.judged_ns),
         "spanjudge.inclusion_probability": judged.inclusion_probability,
         "spanjudge.supersedes": judged.supersedes or None,
         "spanjudge.harness": judged.harness,
@@ -180,6 +189,12 @@ def _outcome(judged: Judged) -> Mapping[str, _Plain]:
             return {"error.type": reason, "gen_ai.evaluation.explanation": detail or None}
         case NotApplicable(reason):
             return {"gen_ai.evaluation.explanation": reason}
+
+
+def _instant(at_ns: int) -> str:
+    """RFC 3339, in UTC."""
+    at = datetime.fromtimestamp(at_ns // 1_000_000_000, UTC)
+    return f"{at:%Y-%m-%dT%H:%M:%S}.{at_ns % 1_000_000_000 // 1_000_000:03}Z"
 
 
 def _attributes(facts: Mapping[str, _Plain]) -> Iterable[KeyValue]:

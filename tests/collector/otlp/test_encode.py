@@ -13,7 +13,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from collector.otlp.encode import MAX_TEXT_BYTES, SCOPE_NAME, session_trace_id, verdict_events, verdict_spans
 from extractors.anchors import Anchor
-from judge.verdict import Judged, NotApplicable, NotJudged, Score, verdict_span_id
+from judge.verdict import Judged, NotApplicable, NotJudged, Place, Score, verdict_span_id
 from tests.fakes.verdicts import NOW_NS, SPAN_ID, TRACE_ID, judged
 
 
@@ -49,6 +49,40 @@ def test_a_verdict_span_hangs_below_the_span_it_judges_and_links_to_it() -> None
     assert span.span_id.hex() == verdict_span_id(judged().id)
     assert (span.name, span.kind) == ("evaluate skill_selection", Span.SPAN_KIND_INTERNAL)
     assert span.start_time_unix_nano == span.end_time_unix_nano == NOW_NS
+
+
+def test_a_verdict_span_stands_at_the_end_of_what_it_judges_whenever_that_was() -> None:
+    years_ago_ns = NOW_NS - 5 * 365 * 86_400 * 10**9
+    item = replace(judged(), place=Place(SPAN_ID, years_ago_ns))
+    span = _span(item)
+    assert span.start_time_unix_nano == span.end_time_unix_nano == years_ago_ns
+    assert _plain(span.attributes)["spanjudge.judged_at"] == "2026-01-01T00:00:00.000Z"
+    assert _event(item).time_unix_nano == NOW_NS, "a log is read by when something was said"
+
+
+def test_where_the_judged_span_was_never_received_the_verdict_is_below_the_one_that_stands_in_and_links_to_it() -> None:
+    span = _span(replace(judged(), place=Place("1" * 16, 5)))
+    assert span.parent_span_id.hex() == "1" * 16
+    assert [link.span_id.hex() for link in span.links] == [SPAN_ID]
+    assert _event(replace(judged(), place=Place("1" * 16, 5))).span_id.hex() == SPAN_ID
+
+
+def test_where_nothing_of_the_trace_was_received_the_verdict_is_a_root_of_it_and_links_to_what_it_judges() -> None:
+    item = replace(judged(), place=Place(None, None))
+    span = _span(item)
+    assert (span.trace_id.hex(), span.parent_span_id) == (TRACE_ID, b"")
+    assert [link.span_id.hex() for link in span.links] == [SPAN_ID]
+    assert span.start_time_unix_nano == NOW_NS
+    assert (span.flags & 0x01, _event(item).flags & 0x01) == (1, 1), "sampled"
+
+
+def test_a_verdict_on_a_record_without_a_span_links_to_the_span_it_is_below() -> None:
+    of_trace = judged(anchor=Anchor("record", TRACE_ID, None, 4))
+    span, event = (
+        _span(replace(of_trace, place=Place("1" * 16, 5))),
+        _event(replace(of_trace, place=Place("1" * 16, 5))),
+    )
+    assert span.parent_span_id == span.links[0].span_id == event.span_id == bytes.fromhex("1" * 16)
 
 
 def test_a_verdict_carries_everything_it_can_be_traced_by() -> None:
@@ -88,6 +122,7 @@ def test_a_verdict_carries_everything_it_can_be_traced_by() -> None:
         "spanjudge.harness.version": "3.4",
         "spanjudge.high_risk": True,
         "spanjudge.inclusion_probability": 0.5,
+        "spanjudge.judged_at": "2026-01-01T00:00:00.000Z",
         "spanjudge.judge.agreement": 0.8,
         "spanjudge.judge.input_tokens": 900,
         "spanjudge.judge.model": "judge-a",
