@@ -17,6 +17,7 @@ from aiokafka import ConsumerRebalanceListener, TopicPartition
 from aiokafka.errors import IllegalStateError, KafkaError
 
 from collector.errors import StoreUnavailable
+from collector.kafka.beginning import Beginning
 from collector.kafka.clients import KafkaClients, read_fault, stop
 from collector.kafka.errors import KafkaProblem
 from collector.kafka.joins import Joins
@@ -24,7 +25,6 @@ from collector.kafka.places import clear
 from collector.kafka.polling import poll
 from collector.kafka.share import Means, Share
 from collector.kafka.topics import TopicWatch
-from collector.kafka.verdict_topic import VerdictWriter, read_records
 
 log = structlog.get_logger(__name__)
 
@@ -97,7 +97,7 @@ class Worker:
         self._metrics = means.metrics.kafka.worker
         self._tasks = _Tasks(ended)
         self._seats: dict[int, _Seat] = {}
-        self._places = 0
+        self._beginning = Beginning(clients, means, bounds.message_bytes)
         self._joins = Joins(clients.settings.instance_id)
         self._no_room: str | None = None
         self._not_read: str | None = None
@@ -163,7 +163,7 @@ class Worker:
             self._not_read = None
             for at, messages in found.items():
                 await self._take(at, messages)
-            await self._look(found)
+            await self._look()
 
     async def _take(self, at: TopicPartition, messages: list[Any]) -> None:
         share = self._held(at.partition)
@@ -176,7 +176,7 @@ class Worker:
         seat = self._seats.get(partition)
         return seat.share if seat is not None and seat.share is not None and seat.share.held else None
 
-    async def _look(self, found: dict[TopicPartition, list[Any]]) -> None:
+    async def _look(self) -> None:
         """After a read: how far are we, and may we go on?"""
         now_ms = self._now_ms()
         waiting = behind = paused = 0
@@ -317,45 +317,18 @@ class Worker:
     async def _begin(self, number: int, seat: _Seat, wait_s: float) -> None:
         await asyncio.sleep(wait_s)
         while self._seats.get(number) is seat:
-            writer = VerdictWriter(self._clients, self._topics.verdicts, number, self._bounds.message_bytes)
             try:
-                share = await self._opened(number, writer)
-            except (KafkaError, KafkaProblem, StoreUnavailable, IllegalStateError) as error:
-                await writer.stop()
+                share = await self._beginning.open(self._consumer, number)
+            except (KafkaError, KafkaProblem, StoreUnavailable) as error:
                 seat.problem = f"partition {number} cannot be begun: {type(error).__name__}: {error}"
                 log.warning("kafka_partition_not_begun", error=seat.problem)
                 await asyncio.sleep(_AGAIN_S)
                 continue
-            except BaseException:
-                await writer.stop()
-                raise
             if self._seats.get(number) is not seat:
                 await share.close()
                 return
             self._go(number, seat, share)
             return
-
-    async def _opened(self, number: int, writer: VerdictWriter) -> Share:
-        at = TopicPartition(self._topics.sessions, number)
-        committed = await self._consumer.committed(at)
-        await writer.start()
-        known = await read_records(self._clients, self._topics.verdicts, number)
-        first = (await self._consumer.beginning_offsets([at]))[at]
-        end = (await self._consumer.end_offsets([at]))[at]
-        start = first if committed is None else self._start(number, committed, first, end)
-        self._places += 1
-        return Share(number, self._places, start, known, writer, self._means)
-
-    def _start(self, number: int, committed: int, first: int, end: int) -> int:
-        """Where to read from, when Kafka has not, or not any more, what was committed."""
-        if committed < first:
-            self._metrics.skipped(first - committed)
-            log.warning("kafka_messages_deleted_unread", partition=number, needed_from=committed, there_from=first)
-            return first
-        if committed > end:
-            log.warning("kafka_partition_shorter_than_committed", partition=number, committed=committed, end=end)
-            return first
-        return committed
 
     def _go(self, number: int, seat: _Seat, share: Share) -> None:
         at = TopicPartition(self._topics.sessions, number)
