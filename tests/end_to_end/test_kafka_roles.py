@@ -6,12 +6,15 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from collector.kafka.settings import KafkaTopics
+from collector.store.postgres_url import postgres_url
 from tests.collector.sessions.telemetry import span, trace_request
 from tests.end_to_end.server import Server, wait_for
 from tests.kafka.desk import Desk
+from tests.postgres.server import Server as PostgresServer
 
 pytestmark = pytest.mark.integration("kafka")
 
@@ -28,9 +31,10 @@ def _kafka(desk: Desk) -> dict[str, Any]:
     }
 
 
-def _send(server: Server, *sessions: str) -> None:
-    """Of each session a root that names it, and before it a child that does not."""
-    for number, session in enumerate(sessions, 1):
+def _send(server: Server, *sessions: str, first: int = 1) -> None:
+    """Of each session a root that names it, and before it a child that does not. `first` is the number of the first
+    trace."""
+    for number, session in enumerate(sessions, first):
         server.send(trace_request([span(number, 2, 1)]))
         server.send(trace_request([span(number, 1, session__id=session)]))
 
@@ -78,7 +82,7 @@ def test_topics_that_are_grown_as_described_take_nothing_along_and_lose_nothing(
         wait_for(lambda: worker.metric("kafka_partitions", state="held") == 5, "all partitions are worked on")
         assert router.metric("kafka_router_partitions") == 3
         more = [f"session-{number}" for number in range(8)]
-        _send(receiver, *more)
+        _send(receiver, *more, first=3)
         for session in more:
             assert worker.judged(session, within_s=60).spans == 2
         for session in ("one", "two", *more):
@@ -88,3 +92,25 @@ def test_topics_that_are_grown_as_described_take_nothing_along_and_lose_nothing(
 async def _grow(desk: Desk, topics: list[str], partitions: int) -> None:
     for topic in topics:
         await desk.grow(topic, partitions)
+
+
+@pytest.mark.integration("postgres")
+def test_a_database_that_goes_away_holds_verdicts_up_and_loses_none(
+    kafka: Desk, own_postgres: PostgresServer, tmp_path: Path
+) -> None:
+    store = {"url": postgres_url(own_postgres.url).render_as_string(hide_password=False)}
+    with Server(tmp_path, kafka=_kafka(kafka), store=store) as server:
+        _send(server, "before")
+        wait_for(lambda: server.metric("sessions_closed_total") == 1, "it is judged", within_s=60)
+        own_postgres.stop()
+        wait_for(lambda: server.readyz() == 503, "not ready")
+        _send(server, "away-1", "away-2", first=2)
+        wait_for(lambda: server.metric("kafka_work_waiting_messages") == 2, "closings wait", within_s=60)
+        own_postgres.start()
+        wait_for(lambda: server.metric("sessions_closed_total") == 3, "all are judged", within_s=60)
+        wait_for(lambda: server.readyz() == 200, "ready again")
+        found = httpx.get(f"{server.admin}/api/v1/sessions", trust_env=False).json()["sessions"]
+        revisions = {one["ref"]["session_id"]: one["ref"]["revision"] for one in found}
+        assert revisions == {"before": 1, "away-1": 1, "away-2": 1}
+        assert server.metric("kafka_shares_lost_total") == 0
+        assert server.stop() == 0
