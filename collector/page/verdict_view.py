@@ -105,10 +105,11 @@ def verdict_view(judged: Judged, texts: Texts, beside: Beside) -> VerdictView:
 
 def _by(verdict: Verdict) -> str:
     """Evaluator version, and who was asked with which prompt."""
-    asked = ("asked of", verdict.judge_model) if verdict.judge_model else ()
-    votes = (f"({verdict.agreement:.0%} of votes)",) if verdict.agreement is not None else ()
-    prompt = ("with", verdict.prompt_version) if verdict.prompt_version else ()
-    return " ".join(("version", verdict.evaluator_version, *asked, *prompt, *votes))
+    facts = [f"version {verdict.evaluator_version}"]
+    facts += [f"judge {verdict.judge_model}"] if verdict.judge_model else []
+    facts += [f"prompt {verdict.prompt_version}"] if verdict.prompt_version else []
+    facts += [f"{verdict.agreement:.0%} of votes agree"] if verdict.agreement is not None else []
+    return ", ".join(facts)
 
 
 def _standing(judged: Judged) -> tuple[Tone, str, str, str]:

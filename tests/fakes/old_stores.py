@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Protocol
 
 _TABLES = (
     "votes",
@@ -55,10 +56,14 @@ def make_of_the_first_version(path: Path) -> None:
         connection.commit()
 
 
-def make_of_version_8(connection: sqlite3.Connection) -> None:
+class _Executes(Protocol):
+    def execute(self, statement: str, /) -> object: ...
+
+
+def make_of_version_8(connection: _Executes) -> None:
     """Take out of a store of this version what was added since."""
     for index in _INDEXES:
-        connection.execute(f"DROP INDEX {index}")
+        connection.execute(f"DROP INDEX IF EXISTS {index}")
     connection.execute("CREATE INDEX verdicts_of_session ON verdicts (session)")
     for table in ("traces", "skill_loads", "catalogs"):
         connection.execute(f"DROP TABLE {table}")
