@@ -41,13 +41,14 @@ class ReadingAgain:
                 self._consumer = await self._clients.started(lambda: self._clients.consumer(isolation=isolation))
             self._consumer.assign([at])
             first = (await self._consumer.beginning_offsets([at]))[at]
-            for near in _runs([offset for offset in wanted if offset >= first]):
+            end = (await self._consumer.end_offsets([at]))[at]
+            for near in _runs([offset for offset in wanted if first <= offset < end]):
                 self._consumer.seek(at, near[0])
                 found += await self._run(at, near)
         return found
 
     async def _run(self, at: TopicPartition, wanted: Sequence[int]) -> list[ConsumerRecord[bytes, bytes]]:
-        """`wanted` ends below the end of the partition: these messages were read before."""
+        """All of `wanted` stands below the end of the partition: what does not would be waited for in vain."""
         members, found = set(wanted), []
         while await self._consumer.position(at) <= wanted[-1]:
             records = (await poll(self._consumer, at, timeout_ms=_POLL_MS)).get(at, ())

@@ -42,5 +42,6 @@ async def test_what_kafka_has_deleted_is_not_among_them(kafka: Desk) -> None:
     try:
         assert [record.offset for record in await again.read(at, [1, 4, 5, 9])] == [5, 9]
         assert await again.read(at, [1]) == []
+        assert [record.offset for record in await again.read(at, [9, 10, 4000])] == [9]  # of a topic made anew
     finally:
         await again.stop()

@@ -378,3 +378,17 @@ async def test_messages_that_kafka_deleted_are_counted(kafka: Desk) -> None:
         given = await bench.until(ann={1, 4})
         assert given["ann"].spans.total() == 2
         assert running.value("router_skipped_total") == 2
+
+
+async def test_a_topic_of_spans_that_is_made_anew_is_read_from_its_beginning(kafka: Desk) -> None:
+    bench = Bench(kafka, router={"parked_bytes": 0}, extra={"consumer": {"metadata_max_age_ms": 500}})
+    async with routing(bench) as running:
+        await bench.spans(1, trace_request([span(1, 1)]), trace_request([span(1, 2)]))
+        await bench.caught_up()
+        for topic in (bench.topics.spans, bench.topics.logs):
+            await kafka.delete(topic)
+            await kafka.create(topic, 2)
+        await bench.spans(1, trace_request([span(1, 3, session__id="ann")]))
+        given = await bench.until(ann={3})
+        assert given["ann"].spans == {3: 1}
+        assert running.value("router_unparked_total", signal="traces", outcome="lost") == 2
