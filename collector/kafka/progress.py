@@ -16,6 +16,7 @@ class Progress:
         self._read_ms = dict.fromkeys(topics, now_ms)
         self._ends: dict[str, tuple[int, int]] = {}
         self._heard: dict[str, int] = {}
+        self._positions: dict[str, int] = {}
 
     def seen(self, topic: str, end: int, heard: int, now_ms: int) -> None:
         """The broker said that the partition ends here; `heard` changes with each answer. Without answers nothing is
@@ -25,7 +26,11 @@ class Progress:
         self._heard[topic] = heard
 
     def read(self, topic: str, position: int) -> None:
-        """Everything below this position has been dealt with."""
+        """Everything below this position has been dealt with. It goes back where a topic was made anew: then its former
+        end is never reached."""
+        if position < self._positions.get(topic, 0):
+            self._ends.pop(topic, None)
+        self._positions[topic] = position
         ended = self._ends.get(topic)
         if ended is not None and position >= ended[0]:
             self._read_ms[topic] = ended[1]

@@ -42,3 +42,13 @@ def test_the_slowest_topic_counts() -> None:
     progress.seen("logs", end=0, heard=1, now_ms=50)
     progress.read("logs", 0)
     assert progress.read_ms() == 50
+
+
+def test_the_end_of_a_topic_that_was_made_anew_is_not_waited_for() -> None:
+    progress = Progress(("spans",), now_ms=0)
+    progress.read("spans", 900)
+    progress.seen("spans", end=1000, heard=1, now_ms=100)
+    progress.read("spans", 3)
+    progress.seen("spans", end=3, heard=2, now_ms=200)
+    progress.read("spans", 3)
+    assert progress.read_ms() == 200
