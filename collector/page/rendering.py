@@ -20,7 +20,11 @@ from collector.page.moments import ago, duration, machine, utc
 from collector.visible import visible
 
 _HERE = Path(__file__).parent
-_STATIC = {"style.css": "text/css; charset=utf-8", "keys.js": "text/javascript; charset=utf-8"}
+_STATIC = {
+    "style.css": "text/css; charset=utf-8",
+    "keys.js": "text/javascript; charset=utf-8",
+    "icon.svg": "image/svg+xml",
+}
 _KEPT = "public, max-age=31536000, immutable"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
+from collector.metric_labels import OTHER
 from collector.page.addresses import session_url
 from collector.page.questions import Asked, place_text
 from collector.page.texts import Texts
@@ -52,6 +53,7 @@ def list_values(asked: Asked, page: Page, names: Names, redaction: Redaction, no
         "following": following,
         "searched": SEARCHED,
         "more_filters": sum(name not in {"text", "outcome"} for name in asked.given),
+        "other": OTHER in asked.given.values(),
         "now_ns": now_ns,
     }
 

@@ -35,7 +35,8 @@ class Wanted:
     `passed` ones have a verdict that passed and none that failed, and `waiting` ones an open question.
 
     `version` is the agent's, or the service's where the agent has none. `until_ns` is the first moment too late.
-    `text` is looked for in session id, task and service, whatever its case.
+    `text` is looked for in session id, task and service, whatever its case; a whole session id or trace id is found
+    however old the session is.
     """
 
     service: str | None = None

@@ -87,9 +87,18 @@ class SqlListing:
         if len(places) > wanted.limit:
             places = places[: wanted.limit]
             return Page(_lines(to, places), places[-1])
+        if wanted.after is None:
+            places += _named(to, found, wanted.text, wanted.limit)
         last = to.execute(found.offset(self._searched - 1).limit(1)).first()
         following = None if last is None else Place(last.closed_ns, last.number)
         return Page(_lines(to, places), following, searched_all=following is None)
+
+
+def _named(to: Connection, found: Select[Any], text: str, most: int) -> list[Place]:
+    """Sessions of exactly this id or trace, however old: an index finds them."""
+    of_trace = select(traces.c.session).where(traces.c.trace == text.lower())
+    exactly = (sessions.c.session_id == text, sessions.c.number.in_(of_trace))
+    return [Place(ns, number) for one in exactly for number, ns in to.execute(found.where(one).limit(most))]
 
 
 def _conditions(wanted: Wanted) -> Iterator[ColumnElement[bool]]:

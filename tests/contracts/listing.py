@@ -9,6 +9,7 @@ import pytest
 import pytest_asyncio
 
 from collector.store.listing import LoadsCounted, Offered, Stretch, Wanted
+from collector.store.sql_listing import SqlListing
 from collector.store.store import ClosedSession, SessionFilter, Store, VerdictFilter
 from extractors.anchors import Anchor
 from extractors.skills import LoadOutcome, Skill, SkillInvocation
@@ -212,3 +213,29 @@ class ListingContract:
         counts = await store.listing.counts(Stretch(NOW_NS, 10))
         assert [one.sessions for one in counts.sessions] == [1]
         assert sum(one.passed for one in counts.verdicts) == 1
+
+    async def test_a_whole_session_or_trace_id_is_found_however_old(self, opener: Opener) -> None:
+        store = await opener()
+        await store.finish(with_skills(closed("old-1")), [], [], [])
+        await store.finish(closed("old-2", tenant="north"), [], [], [])
+        for number in range(4):
+            await store.finish(closed(f"new-{number}", closed_ns=NOW_NS + 10 + number, task=None), [], [], [])
+        narrow = SqlListing(store._read, searched=2)  # type: ignore[attr-defined]
+        for text in ("old-1", OTHER.trace_id or ""):
+            page = await narrow.page(Wanted(text=text))
+            assert [line.ref.session_id for line in page.lines] == ["old-1"]
+        assert (await narrow.page(Wanted(text="old-2", tenants=frozenset({""})))).lines == ()
+        await store.close()
+
+    async def test_a_search_that_stops_says_so_and_goes_on(self, opener: Opener) -> None:
+        store = await opener()
+        for number in range(5):
+            task = "a kettle" if number == 0 else "a mug"
+            await store.finish(closed(f"s-{number}", closed_ns=NOW_NS + number, task=task), [], [], [])
+        narrow = SqlListing(store._read, searched=3)  # type: ignore[attr-defined]
+        first = await narrow.page(Wanted(text="kettle"))
+        assert (first.lines, first.searched_all) == ((), False)
+        second = await narrow.page(Wanted(text="kettle", after=first.following))
+        assert [line.ref.session_id for line in second.lines] == ["s-0"]
+        assert (second.following, second.searched_all) == (None, True)
+        await store.close()
