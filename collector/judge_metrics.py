@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -70,6 +71,8 @@ class JudgeMetrics:
 
     def budget(self, remaining: Sequence[tuple[Limit, float]]) -> None:
         for limit, share in remaining:
+            if not math.isfinite(share):
+                continue  # nothing can be said; a NaN would make an alert's comparison false without a word
             self._remaining.labels(limit.window, limit.unit, limit.evaluator or "").set(share)
 
     def ready(self, ready: bool) -> None:
@@ -88,7 +91,7 @@ class JudgeMetrics:
         self._concurrency.set(limit)
 
     def oldest_question(self, seconds: float) -> None:
-        self._oldest.set(max(0.0, seconds))
+        self._oldest.set(max(0.0, seconds) if math.isfinite(seconds) else 0.0)
 
     def batches_open(self, count: int) -> None:
         self._batches.set(count)

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Literal, TypeAlias, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
@@ -20,7 +19,6 @@ from collector.gate_metrics import GateMetrics
 from collector.judge_metrics import JudgeMetrics
 from collector.kafka.metrics import KafkaMetrics
 from collector.metric_labels import (
-    EXEMPLAR_CHARACTERS,
     MAX_SERIES,
     MAX_VALUES,
     OTHER,
@@ -29,6 +27,7 @@ from collector.metric_labels import (
     clean,
     exemplar_of,
 )
+from collector.metrics_document import Documented, document
 from collector.rate_metrics import RateMetrics
 from collector.skill_metrics import SkillMetrics
 from collector.store_metrics import StoreMetrics
@@ -51,17 +50,8 @@ CloseReason: TypeAlias = Literal["end_marker", "roots_ended", "idle", "max_age",
 SCORES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 REQUEST_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 JUDGE_SECONDS = (0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0)
+_EXACT = 2.0**53  # up to here floating point counts by ones
 LAG_SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0, 7200.0)
-
-
-@dataclass(frozen=True, slots=True)
-class Documented:
-    """One line of docs/metrics.md."""
-
-    name: str
-    kind: str
-    labels: tuple[str, ...]
-    meaning: str
 
 
 class Metrics:
@@ -203,9 +193,9 @@ class Metrics:
         labels = self._verdict_labels(facts)
         exemplar = exemplar_of(example.trace_id, example.session_id)
         self._verdicts.labels(*labels).inc(count, exemplar)
-        if 0 < facts.inclusion_probability <= 1:
-            self._weighted.labels(*labels).inc(count / facts.inclusion_probability)
-        if facts.score is not None and math.isfinite(facts.score):
+        if 0 < facts.inclusion_probability <= 1 and (weight := count / facts.inclusion_probability) <= _EXACT:
+            self._weighted.labels(*labels).inc(weight)
+        if facts.score is not None and 0 <= facts.score <= 1:
             scores = self._scores.labels(*labels[:3])
             for _ in range(count):
                 scores.observe(facts.score, exemplar)
@@ -476,6 +466,8 @@ class Metrics:
             self._reloads.labels(outcome)
         for reason in (*get_args(CloseReason), "unreadable", "late"):
             self._sessions_closed.labels(self._labels.bound("close_reason", reason))
+        for reason in ("sampled_out", "no_session", "revisions", "empty", "nothing_happened", "moved"):
+            self._sessions_discarded.labels(self._labels.bound("close_reason", reason))
         for record in ("verdict", "session"):
             self._records_unreadable.labels(record)
         for label in ("service", "evaluator", "skill", "label", "agent_version", "case", "scope", "model", "series"):
@@ -490,11 +482,13 @@ class Metrics:
         return Gauge(f"spanjudge_{name}", meaning, labels, registry=self.registry)
 
     def _histogram(self, name: str, meaning: str, buckets: Sequence[float], *labels: str) -> Histogram:
-        self._document(name, "histogram", labels, meaning)
+        self._document(name, "histogram", labels, meaning, tuple(buckets))
         return Histogram(f"spanjudge_{name}", meaning, labels, registry=self.registry, buckets=buckets)
 
-    def _document(self, name: str, kind: str, labels: tuple[str, ...], meaning: str) -> None:
-        self.documented.append(Documented(f"spanjudge_{name}", kind, labels, meaning))
+    def _document(
+        self, name: str, kind: str, labels: tuple[str, ...], meaning: str, buckets: tuple[float, ...] = ()
+    ) -> None:
+        self.documented.append(Documented(f"spanjudge_{name}", kind, labels, meaning, buckets))
 
     def _overflowed(self, label: str) -> None:
         self._overflow.labels(label).inc()
@@ -513,37 +507,8 @@ class Metrics:
 
 
 def _finite(seconds: float) -> float:
-    """A NaN would make the sum of a histogram NaN for the rest of the process."""
-    return max(0.0, seconds) if math.isfinite(seconds) else 0.0
-
-
-def document(documented: Iterable[Documented]) -> str:
-    """docs/metrics.md as text."""
-    rows = [
-        f"| `{metric.name}` | {metric.kind} | {', '.join(f'`{name}`' for name in metric.labels) or 'none'} "
-        f"| {metric.meaning} |"
-        for metric in documented
-    ]
-    return "\n".join((_DOCUMENT_HEAD, *rows, ""))
-
-
-_DOCUMENT_HEAD = f"""# Metrics
-
-<!-- Written by `python -m collector.metrics > docs/metrics.md`; a test compares the two. -->
-
-Served at `/metrics` of the admin listener, beside the usual `process_*` metrics. Ask for OpenMetrics (Prometheus
-does) to see exemplars: verdicts and scores carry `trace_id` and `session_id` where both fit in
-{EXEMPLAR_CHARACTERS} characters. Prometheus keeps them when started with `--enable-feature=exemplar-storage`.
-
-Label values that come from telemetry are cleaned of control characters. The first {MAX_VALUES} values of a label are
-kept; later ones are counted under `{OTHER}` until the next restart. An empty `service`, `skill` or
-`agent_version` means that none was recorded or that the verdict is not about a skill.
-
-The books balance: received = stored + dropped, for spans and for records. Requests that are not OTLP hold no
-countable items; they appear in `spanjudge_request_duration_seconds_count` with outcome `malformed` or `too_large`.
-
-| metric | type | labels | meaning |
-|---|---|---|---|"""
+    """A NaN would make the sum of a histogram NaN for the rest of the process, and so would what is no time."""
+    return min(max(0.0, seconds), _EXACT) if math.isfinite(seconds) else 0.0
 
 
 if __name__ == "__main__":

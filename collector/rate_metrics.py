@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from collector.calibration import Key, PassRate
@@ -54,7 +55,12 @@ class RateMetrics:
             self._verdicts.labels(*rate.key).set(rate.tally.verdicts)
             if rate.labels:
                 self._labels.labels(*rate.key).set(rate.labels)
-            if isinstance(rate.corrected, Estimate):
+            if isinstance(rate.corrected, Estimate) and _is_told(rate.corrected):
                 self._corrected.labels(*rate.key).set(rate.corrected.value)
                 self._low.labels(*rate.key).set(rate.corrected.low)
                 self._high.labels(*rate.key).set(rate.corrected.high)
+
+
+def _is_told(estimate: Estimate) -> bool:
+    """Not where arithmetic came to no end: a NaN would be shown as a rate."""
+    return all(map(math.isfinite, (estimate.value, estimate.low, estimate.high)))

@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from prometheus_client import generate_latest
 from prometheus_client.exposition import choose_encoder
+from prometheus_client.samples import Sample
 
+from collector.access.metrics import Refusal
+from collector.calibration import PassRate
+from collector.errors import Denial
+from collector.evaluation.tally import Counts, count, tally
+from collector.kafka.dead_letters import Cause
+from collector.kafka.worker_metrics import State, Takeover
+from collector.metric_bounds import LABELS, OF_METRICS, values_of
 from collector.metric_labels import MAX_VALUES, OTHER
-from collector.metrics import Metrics, document
+from collector.metrics import DropReason, Metrics, RequestOutcome, RestartReason
+from collector.metrics_document import Documented, document
+from collector.skill_metrics import AskedFor
+from collector.verdict_facts import Example, VerdictFacts, facts_of
 from judge.budget import Limit
+from judge.calibration import Estimate
+from judge.gate_failures import FailedGate
+from judge.pass_rates import Tally
 from judge.question import Answer
 from judge.verdict import NotApplicable, NotJudged, Score
 from tests.fakes.verdicts import TRACE_ID, judged
@@ -208,6 +227,120 @@ def test_the_document_lists_every_metric_of_the_registry() -> None:
     exposed = {family.name for family in metrics.registry.collect() if family.name.startswith("spanjudge_")}
     documented = {line.name.removesuffix("_total") for line in metrics.documented}
     assert documented == {name if name != "spanjudge_build" else "spanjudge_build_info" for name in exposed}
+
+
+def _samples(metrics: Metrics) -> Iterator[Sample]:
+    """Of ours, also those without an event so far."""
+    for family in metrics.registry.collect():
+        if family.name.startswith("spanjudge_"):
+            yield from family.samples
+
+
+def test_every_sample_belongs_to_a_documented_metric_and_has_its_labels() -> None:
+    metrics = _used()
+    endings = {"histogram": ("_bucket", "_sum", "_count"), "counter": ("",), "gauge": ("",)}
+    documented = {
+        f"{line.name}{ending}": (set(line.labels) | ({"le"} if ending == "_bucket" else set()))
+        for line in metrics.documented
+        for ending in endings[line.kind]
+    }
+    for sample in _samples(metrics):
+        assert set(sample.labels) == documented[sample.name], sample.name
+
+
+def test_every_label_of_every_metric_says_what_values_it_has_and_has_no_others() -> None:
+    for metrics in (Metrics("1.2.3"), _used()):
+        for line in metrics.documented:
+            for label in line.labels:
+                known = values_of(line.name, label).known
+                seen = {sample.labels[label] for sample in _samples(metrics) if _is_of(sample, line)}
+                assert not known or seen <= set(known), (line.name, label)
+
+
+def _is_of(sample: Sample, line: Documented) -> bool:
+    return sample.name in {line.name, *(f"{line.name}_{ending}" for ending in ("bucket", "sum", "count"))}
+
+
+def test_values_are_told_of_no_metric_or_label_that_there_is_not() -> None:
+    declared = {(line.name.removeprefix("spanjudge_"), label) for line in Metrics().documented for label in line.labels}
+    assert OF_METRICS.keys() <= declared
+    assert LABELS.keys() <= {label for _, label in declared}
+
+
+def test_the_reasons_that_are_told_are_those_that_the_code_gives() -> None:
+    for choices, metric, label in (
+        (DropReason, "dropped_total", "reason"),
+        (RequestOutcome, "request_duration_seconds", "outcome"),
+        (RestartReason, "evaluation_restarts_total", "reason"),
+        (Refusal, "access_refused_total", "reason"),
+        (Denial, "requests_denied_total", "reason"),
+        (Cause, "kafka_dead_letters_total", "cause"),
+        (FailedGate, "gate_failures_total", "gate"),
+        (State, "kafka_partitions", "state"),
+        (Takeover, "kafka_takeovers_total", "how"),
+    ):
+        assert set(values_of(metric, label).known) == set(get_args(choices))
+
+
+def test_a_million_names_leave_metrics_small_and_are_counted_all_the_same() -> None:
+    """Services, skills, labels, versions and scopes that are all new, by the way that evaluations are counted."""
+    metrics, calls, at_once = Metrics(), 200_000, 1_000
+    sizes = []
+    for start in range(0, calls, at_once):
+        numbers = range(start, min(start + at_once, calls))
+        count(tally(_of_new_names(number) for number in numbers), metrics)
+        sizes.append(sum(1 for _ in _samples(metrics)) if start % 50_000 == 0 else 0)
+    assert sizes[50] == sizes[150], "nothing grows any more"
+    told = list(_samples(metrics))
+    assert len(told) < 20_000
+    for line in metrics.documented:
+        for label in line.labels:
+            seen = {sample.labels[label] for sample in told if _is_of(sample, line)}
+            assert len(seen) <= MAX_VALUES + 1, (line.name, label)
+    assert sum(sample.value for sample in told if sample.name == "spanjudge_verdicts_total") == calls
+    assert sum(sample.value for sample in told if sample.name == "spanjudge_score_count") == calls
+    assert sum(sample.value for sample in told if sample.name == "spanjudge_unrecognised_total") == calls
+    for label in ("service", "skill", "label", "agent_version", "scope"):
+        assert (_value(metrics, "label_overflow_total", label=label) or 0) >= calls - MAX_VALUES, label
+    held = sum(len(seen) for seen in metrics._labels._seen.values())
+    held += len(metrics._verdict_series._seen) + len(metrics._skill_series._seen)
+    assert held < 30_000, "what is remembered is bounded, too"
+
+
+def _of_new_names(number: int) -> Counts:
+    service, skill, version = f"service-{number}", f"skill-{number}", f"version-{number}"
+    facts = VerdictFacts(service, "evaluator", skill, f"label-{number}", version, 1.0, number % 11 / 10)
+    asked = AskedFor(service, skill, "loaded", version)
+    return Counts(scopes=(f"scope-{number}",), skills=(asked,), verdicts=((facts, Example(None, f"s-{number}")),))
+
+
+_NUMBERS = st.floats(allow_nan=True, allow_infinity=True) | st.sampled_from([5e-324, 1e308, -0.0])
+
+
+@settings(max_examples=60)
+@given(st.lists(_NUMBERS, min_size=1, max_size=4), st.integers(0, 2**80))
+def test_no_number_makes_a_sample_that_is_no_number(numbers: list[float], whole: int) -> None:
+    metrics = Metrics()
+    facts = facts_of(judged())
+    for number in numbers:
+        metrics.verdicts(replace(facts, score=number, inclusion_probability=number), 3, Example(None, "s"))
+        metrics.verdict(replace(judged(), inclusion_probability=number, judged_ns=whole))
+        metrics.request("grpc", "traces", "ok", number)
+        for timed in (
+            metrics.journal_committed,
+            metrics.journal_oldest,
+            metrics.clock_stepped,
+            metrics.verdict_lag,
+            metrics.judge.oldest_question,
+        ):
+            timed(number)
+        metrics.evaluation_waiting(1, number)
+        metrics.judge_asked("m", "answered", number)
+        metrics.export_lag("otlp", [number])
+        metrics.judge.budget([(Limit("hour", "tokens", 1), number)])
+        metrics.rates.show([PassRate(("a", "b", "c"), Tally(1, 1, 1), 3, Estimate(number, number, number, 9))])
+    for sample in _samples(metrics):
+        assert math.isfinite(sample.value), sample
 
 
 def test_the_document_is_current() -> None:
