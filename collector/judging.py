@@ -82,7 +82,8 @@ class Judging:
         self._retry_s = retry_s
         self._queue: deque[_Waiting] = deque()
         self._later: dict[Digest, deque[Claim]] = {}
-        """by session that has a closing in the queue or out, those to come after it: revisions are kept in order"""
+        """by session or trace with a closing here, those to come after it: its own, as revisions are kept in order, and
+        those of sessions that have taken the trace, see `_line_up`"""
         self._since_ns: dict[tuple[Digest, int], int] = {}
         """since when each closing has been here, in steady time, oldest first"""
         self._there = asyncio.Event()
@@ -100,11 +101,19 @@ class Judging:
                 self._later[claim.digest].append(claim)
             else:
                 self._later[claim.digest] = deque()
-                self._queue.append(_Waiting(Task(claim)))
-        if self._queue:
-            self._there.set()
+                self._line_up(claim)
         if self._since_ns:
             self._done.clear()
+
+    def _line_up(self, claim: Claim) -> None:
+        """Into the queue, or behind a trace that this session has taken, as long as that is being judged alone: what is
+        not in the store could not be superseded, and would come there after the session."""
+        taken = next((trace for trace, _ in claim.absorbed if trace in self._later), None)
+        if taken is not None:
+            self._later[taken].append(claim)
+        else:
+            self._queue.append(_Waiting(Task(claim)))
+            self._there.set()
 
     @property
     def waiting(self) -> int:
@@ -123,13 +132,12 @@ class Judging:
 
     def let_go(self) -> None:
         """Hand out nothing of what waits: somebody else has it now. What is out already is finished."""
-        waiting = {one.task.claim.digest for one in self._queue}
         gone = [one.task.claim for one in self._queue]
         gone += [claim for later in self._later.values() for claim in later]
         for claim in gone:
             del self._since_ns[_key(claim)]
         self._queue.clear()
-        self._later = {digest: deque() for digest in self._later if digest not in waiting}
+        self._later = {digest: deque() for digest, _ in self._since_ns}
         if not self._since_ns:
             self._done.set()
 
@@ -232,11 +240,14 @@ class Judging:
 
     def _forget(self, claim: Claim) -> None:
         del self._since_ns[_key(claim)]
-        if later := self._later[claim.digest]:
-            self._queue.append(_Waiting(Task(later.popleft())))
-            self._there.set()
-        else:
-            del self._later[claim.digest]
+        later = self._later.pop(claim.digest)
+        while later:
+            following = later.popleft()
+            if following.digest == claim.digest:
+                self._later[claim.digest] = later
+                self._line_up(following)
+                return
+            self._line_up(following)
 
 
 def _key(claim: Claim) -> tuple[Digest, int]:

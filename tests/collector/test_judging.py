@@ -166,6 +166,23 @@ async def test_nothing_that_waits_is_handed_out_once_it_was_let_go(tmp_path: Pat
         assert await at.notes() == {"out": ""}
 
 
+async def test_what_was_let_go_can_be_added_again(tmp_path: Path) -> None:
+    async with desk(tmp_path, replace(POLICY, late_window_ms=60_000), workers=0) as at:
+        await at.half.ingest.accept("traces", _answer(1, 1))
+        at.clock.advance(11)
+        await at.closing.tick()
+        await at.half.ingest.accept("traces", _answer(1, 2, "ann"))
+        ann = await at.claim("ann")
+        at.judging.add([ann])
+        at.judging.let_go()
+        assert at.judging.waiting == 0
+        at.judging.add([ann])
+        worker = asyncio.create_task(at.judging.run())
+        await at.finish()
+        worker.cancel()
+        assert "ann" in await at.notes()
+
+
 async def test_of_what_is_sampled_out_at_closing_nothing_is_kept_and_its_closing_is_done(tmp_path: Path) -> None:
     async with desk(tmp_path) as at:
         only_errors = SamplingRules(0.0, keep=Keep(("errors",)))
@@ -422,6 +439,32 @@ async def test_a_closing_of_a_trace_that_is_judged_with_its_session_already_is_n
         assert [closed.ref.revision for closed in await at.store.session(alone)] == [3, 1]
         assert at.half.value("sessions_closed_total", reason="late") == 0
         assert at.half.value("sessions_discarded_total", reason="moved") == 1
+
+
+async def test_a_session_waits_for_the_trace_it_has_taken_to_be_superseded_there(tmp_path: Path) -> None:
+    async with desk(tmp_path, replace(POLICY, late_window_ms=60_000), workers=0) as at:
+        await at.half.ingest.accept("traces", _answer(1, 1))
+        at.clock.advance(11)
+        await at.closing.tick()
+        await at.half.ingest.accept("traces", _answer(1, 2, "ann"))
+        at.clock.advance(11)
+        await at.closing.tick()
+        await at.half.ingest.accept("traces", _answer(1, 3))
+        at.clock.advance(11)
+        await at.closing.tick()
+        assert at.judging.waiting == 3
+        lost = [EvaluationLost("died", None)]
+        at.evaluating.ends = lambda _tasks: lost.pop() if lost else None
+        workers = [asyncio.create_task(at.judging.run()) for _ in range(3)]
+        await at.finish()
+        for worker in workers:
+            worker.cancel()
+        trace, ann = Kind.TRACE, Kind.SESSION
+        out = [[(task.claim.kind, task.claim.revision) for task in group] for group in at.evaluating.groups]
+        assert out == [[(trace, 1)], [(trace, 1)], [(ann, 1)], [(ann, 2)]]
+        alone = await at.store.session(span(1, 1).trace_id.hex())
+        assert [(closed.ref.revision, closed.spans) for closed in alone] == [(2, 0), (1, 1)]
+        assert [(one.ref.revision, one.spans) for one in await at.store.session("ann")] == [(2, 3), (1, 2)]
 
 
 async def test_what_comes_of_a_trace_long_after_its_session_took_it_is_late(tmp_path: Path) -> None:
