@@ -95,10 +95,10 @@ def decode_facts(value: bytes) -> list[TraceFact]:
         version, traces = told["version"], told["traces"] if told["version"] == CURRENT_VERSION else ()
         facts = [
             TraceFact(
-                (str(tenant), bytes.fromhex(trace)),
+                (str(tenant), _trace_id(trace)),
                 tuple(map(str, names)),
                 by_resource if by_resource is None else str(by_resource),
-                tuple(map(int, places)),
+                _places(places),
                 bool(given),
             )
             for tenant, trace, names, by_resource, places, given in traces
@@ -108,3 +108,19 @@ def decode_facts(value: bytes) -> list[TraceFact]:
     if version != CURRENT_VERSION:
         raise FactsOfAnotherVersion(f"facts of version {version!r}, {CURRENT_VERSION} expected")
     return facts
+
+
+def _trace_id(told: str) -> bytes:
+    """Raises ValueError for what is none."""
+    trace = bytes.fromhex(told)
+    if len(trace) != 16:
+        raise ValueError("no trace id")
+    return trace
+
+
+def _places(told: Sequence[int]) -> tuple[int, ...]:
+    """Raises ValueError for what are none."""
+    places = tuple(map(int, told))
+    if len(places) % 2 or not all(0 <= number < 2**63 for number in places):
+        raise ValueError("no places")
+    return places

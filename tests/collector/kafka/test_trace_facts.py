@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -70,7 +71,25 @@ def test_a_place_tells_signal_and_offset() -> None:
     assert place("traces", 7) != place("logs", 7)
 
 
-@pytest.mark.parametrize("value", [b"", b"[]", b'{"version": 1}', b'{"version": 1, "traces": [["", "zz", [], null]]}'])
+def _written(trace: str, places: list[int]) -> bytes:
+    return orjson.dumps({"version": 1, "traces": [["", trace, [], None, places, False]]})
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b"",
+        b"[]",
+        b"[" * 100_000,
+        b'{"version": 1}',
+        b'{"version": 1, "traces": [["", "zz", [], null]]}',
+        _written("0a", []),
+        _written("0a" * 16, [1]),
+        _written("0a" * 16, [-1, 1]),
+        _written("0a" * 16, [2**63, 1]),
+    ],
+    ids=range(9),
+)
 def test_what_we_did_not_write_is_told(value: bytes) -> None:
     with pytest.raises(FactsUnreadable):
         decode_facts(value)
