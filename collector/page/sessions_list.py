@@ -53,6 +53,7 @@ def list_values(asked: Asked, page: Page, names: Names, redaction: Redaction, no
         "following": following,
         "searched": SEARCHED,
         "more_filters": sum(name not in {"text", "outcome"} for name in asked.given),
+        "more_problems": any(name not in {"text", "outcome"} for name in asked.problems),
         "other": OTHER in asked.given.values(),
         "now_ns": now_ns,
     }

@@ -125,7 +125,8 @@ def entries(
     """Of these happenings."""
     agents = agents_of(trajectory)
     for one in happened:
-        offset = "" if one.at_ns is None else f"+{duration(max(0, one.at_ns - trajectory.started_ns))}"
+        known = one.at_ns is not None and trajectory.started_ns
+        offset = f"+{duration(max(0, (one.at_ns or 0) - trajectory.started_ns))}" if known else ""
         shown, anchor, agent = _of(one, trajectory, texts)
         yield _entry(shown, offset, _who(agent, agents, texts), anchor, trace_url)
 

@@ -81,3 +81,8 @@ def test_what_cannot_be_seen_is_spelled_out() -> None:
     said = shown(replace(rich(), answer="pay \u202e321 now\x1b[2J"))[-1].said
     assert said is not None
     assert said.text == "pay \\u202e321 now\\x1b[2J"
+
+
+def test_where_no_beginning_was_recorded_there_is_no_time_since() -> None:
+    assert {entry.offset for entry in shown(replace(rich(), started_ns=0))} == {""}
+    assert shown(rich())[0].offset == "+200 ms"
