@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 _DAY = datetime.timedelta(days=1)
+_CURVE = ec.SECP256R1()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +39,17 @@ class Authority:
         self.certificate = directory / "authority.pem"
         self.certificate.write_bytes(_pem(signed.sign(self._key, hashes.SHA256())))
 
-    def issue(self, name: str, *, host: str | None = None, ends: datetime.timedelta = _DAY) -> Pair:
+    def issue(
+        self,
+        name: str,
+        *,
+        host: str | None = None,
+        ends: datetime.timedelta = _DAY,
+        curve: ec.EllipticCurve = _CURVE,
+    ) -> Pair:
         """A certificate for a server or client called `name`, on another host where one is given. It ends so long from
         now, and began a day before that or before now."""
-        key = ec.generate_private_key(ec.SECP256R1())
+        key = ec.generate_private_key(curve)
         here: list[x509.GeneralName] = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
         hosts = here if host is None else [x509.DNSName(host)]
         signed = _builder(_named(name), self._name, key.public_key(), ends).add_extension(

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import os
 import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
@@ -27,6 +26,9 @@ import structlog
 from pydantic import Field, SecretStr, field_validator, model_validator
 
 from collector.config_section import Section
+from collector.secret_text import token_fault
+from collector.sessions.keys import name_fault
+from collector.watched_file import read_whole, stamp_of
 from judge.documents import DocumentError, Problem, parse_document
 from judge.yaml_tree import read_tree
 
@@ -68,14 +70,32 @@ class _Entry(Section):
     @field_validator("token")
     @classmethod
     def _cannot_be_guessed(cls, token: SecretStr | None) -> SecretStr | None:
-        if token is not None and len(token.get_secret_value()) < MIN_TOKEN:
+        if token is None:
+            return None
+        if len(token.get_secret_value()) < MIN_TOKEN:
             raise ValueError(f"must have at least {MIN_TOKEN} characters: `spanjudge token` makes good ones")
+        if fault := token_fault(token.get_secret_value()):  # no header could carry it
+            raise ValueError(fault)
         return token
+
+    @field_validator("tenants")
+    @classmethod
+    def _can_be_tenants(cls, tenants: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        for name in tenants or ():
+            if fault := _encoding_fault(name) or name_fault(name):
+                raise ValueError(fault)
+        return tenants
 
     @model_validator(mode="after")
     def _has_one_of_both(self) -> _Entry:
         if (self.token is None) == (self.sha256 is None):
             raise ValueError("must have either sha256 or token")
+        return self
+
+    @model_validator(mode="after")
+    def _opens_all_by_silence_only(self) -> _Entry:
+        if self.tenants is None and "tenants" in self.model_fields_set:  # as of a template whose value is missing
+            raise ValueError("tenants must be a list: remove its line where all tenants are meant")
         return self
 
     def bearer(self) -> Bearer:
@@ -93,6 +113,14 @@ def valid_entry(entry: Mapping[str, object]) -> None:
     _Entry.model_validate(entry)
 
 
+def _encoding_fault(text: str) -> str | None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return "must be text that can be written as UTF-8"
+    return None
+
+
 def digest_of(token: str) -> bytes:
     # Tokens are long and random: a slow hash would protect nothing, and be paid for by every request.
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
@@ -106,12 +134,9 @@ def read_tokens(path: Path) -> tuple[Bearer, ...]:
     """Raises `DocumentError`, whose messages repeat nothing of the file but its known keys."""
     source = str(path)
     try:
-        with path.open("rb") as file:
-            raw = file.read(MAX_FILE_BYTES + 1)
+        raw = read_whole(path, MAX_FILE_BYTES)
     except OSError as error:
         raise DocumentError((Problem(source, 1, "", f"cannot be read: {error.strerror}"),)) from error
-    if len(raw) > MAX_FILE_BYTES:
-        raise DocumentError((Problem(source, 1, "", f"is larger than {MAX_FILE_BYTES} bytes"),))
     entries = _entries(raw, source)
     bearers = tuple(entry.bearer() for entry in entries)
     if len({one.digest for one in bearers}) < len(bearers):
@@ -151,7 +176,7 @@ class TokenFile:
         self._path = path
         self._on_read = on_read
         self._problem: str | None = None
-        self._seen = self._look()
+        self._seen = stamp_of(path)
         self._take(read_tokens(path))
 
     def find(self, token: str) -> Bearer | None:
@@ -173,7 +198,7 @@ class TokenFile:
         return self._problem
 
     def _refresh(self) -> None:
-        seen = self._look()
+        seen = stamp_of(self._path)
         if seen == self._seen:
             return
         self._seen = seen
@@ -187,13 +212,6 @@ class TokenFile:
         self._problem = None
         log.info("tokens_read", file=str(self._path), tokens=len(self._by_digest))
         self._on_read(True)
-
-    def _look(self) -> tuple[int, ...] | None:
-        try:
-            found = os.stat(self._path)  # noqa: PTH116 - asked by every request, and quicker
-        except OSError:
-            return None
-        return found.st_mtime_ns, found.st_ino, found.st_dev, found.st_size, found.st_ctime_ns
 
     def _take(self, bearers: Sequence[Bearer]) -> None:
         self._by_digest = {one.digest: one for one in bearers}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ssl
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import httpx
 import structlog
@@ -13,6 +12,7 @@ from collector.config import OtlpExport
 from collector.secret_text import token_fault, without
 from collector.tls.errors import CredentialsUnusable
 from collector.tls.material import load_authorities, load_chain, read_file
+from collector.watched_file import Stamp, stamp_of
 
 log = structlog.get_logger(__name__)
 
@@ -44,14 +44,14 @@ class ExportCredentials:
         if self._tls is not None:
             files += [self._tls.ca_file, self._tls.cert_file, self._tls.key_file]
         self._files = tuple(file for file in files if file is not None)
-        self._seen: object = None
+        self._seen: tuple[Stamp, ...] | None = None
         self._problem: str | None = None
         self._held: Held | None = None
 
     def current(self) -> Held:
         """Blocking. Files that went bad leave what was read before in use, and the log says so; the receiver may refuse
         it. Raises `CredentialsUnusable` when there was nothing before."""
-        seen = tuple(map(_dates, self._files))
+        seen = tuple(map(stamp_of, self._files))
         if self._held is not None and self._problem is None and seen == self._seen:
             return self._held
         try:
@@ -108,11 +108,3 @@ class ExportCredentials:
         if fault := token_fault(token):
             raise CredentialsUnusable(f"{key}: {self._token_file}: the token {fault}")
         return token
-
-
-def _dates(file: Path) -> object:
-    try:
-        found = file.stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_ino, found.st_dev, found.st_size

@@ -25,7 +25,6 @@ _DAY_S = 86_400.0
 _SOON_S, _SOON_SHARE = 14 * _DAY_S, 0.2
 """An end is near in the last fifth of a certificate's life, or in its last fortnight where that is less."""
 
-
 SENDERS = "receivers.auth.tokens_file"
 
 
@@ -81,7 +80,7 @@ class Guard:
         """Take what is new and sound; of what is not, say so and keep what there was."""
         for served in self._served.values():
             try:
-                new = await asyncio.to_thread(served.look)
+                new = await asyncio.to_thread(served.look, self._clock.now_ns() / 1e9)
             except CredentialsUnusable as error:
                 self._broken(served.key, str(error))
                 continue

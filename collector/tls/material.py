@@ -7,8 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from collector.tls.errors import CredentialsUnusable
+from collector.tls.trial import tried
 from collector.tls.validity import Validity, validity_of
 from collector.tls_config import ListenerTls
+from collector.watched_file import read_whole
+
+MAX_FILE_BYTES = 4 * 1024 * 1024
 
 _VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 
@@ -50,7 +54,7 @@ def read_contents(settings: ListenerTls, key: str) -> tuple[bytes, bytes, bytes]
 def read_file(path: Path, key: str) -> bytes:
     """Raises `CredentialsUnusable`."""
     try:
-        return path.read_bytes()
+        return read_whole(path, MAX_FILE_BYTES)
     except OSError as error:
         raise CredentialsUnusable(f"{key}: {path} cannot be read: {error.strerror}") from error
 
@@ -74,9 +78,11 @@ def load_authorities(context: ssl.SSLContext, file: Path, key: str) -> None:
 
 
 def reason_of(error: Exception) -> str:
-    """OpenSSL's own word where it has one: the rest names lines of its source."""
+    """OpenSSL's own word where it has one, without the line of its source; where it has none, what most likely is."""
     reason = getattr(error, "reason", None)
-    return reason.replace("_", " ").lower() if isinstance(reason, str) else str(error)
+    if isinstance(reason, str):
+        return reason.replace("_", " ").lower()
+    return "no PEM in it, or damaged" if "PEM lib" in str(error) else str(error)
 
 
 def _context(settings: ListenerTls, key: str) -> ssl.SSLContext:
@@ -86,6 +92,12 @@ def _context(settings: ListenerTls, key: str) -> ssl.SSLContext:
     context.options |= ssl.OP_NO_TICKET | ssl.OP_NO_COMPRESSION
     context.num_tickets = 0
     load_chain(context, settings.cert_file, settings.key_file, key)
+    try:
+        tried(context)
+    except ssl.SSLError as error:
+        raise CredentialsUnusable(
+            f"{key}.cert_file: {settings.cert_file}: clients could not connect with it: {reason_of(error)}"
+        ) from error
     if settings.client_ca_file is not None:
         load_authorities(context, settings.client_ca_file, f"{key}.client_ca_file")
         context.verify_mode = ssl.CERT_REQUIRED

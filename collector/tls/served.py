@@ -7,6 +7,7 @@ from typing import Any
 
 import grpc
 
+from collector.tls.errors import CredentialsUnusable
 from collector.tls.material import ServerMaterial, read_contents, read_server
 from collector.tls_config import ListenerTls
 
@@ -21,12 +22,17 @@ class ServedTls:
         self.now: ServerMaterial = read_server(settings, key)
         self._given_to_grpc = self.now
 
-    def look(self) -> bool:
+    def look(self, now_s: float) -> bool:
         """Read the files again; whether they hold something new. Blocking. Raises `CredentialsUnusable`, and then
-        serves what it served."""
+        serves what it served; so it does, too, for a certificate that is not valid now when the one it has is."""
         if read_contents(self._settings, self.key) == self.now.contents:
             return False
-        self.now = read_server(self._settings, self.key)
+        new = read_server(self._settings, self.key)
+        if new.validity.at(now_s) != "valid" and self.now.validity.at(now_s) == "valid":
+            raise CredentialsUnusable(
+                f"{self.key}.cert_file: {self._settings.cert_file}: the new certificate is {new.validity.at(now_s)}"
+            )
+        self.now = new
         return True
 
     def context(self) -> ssl.SSLContext:

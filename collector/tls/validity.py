@@ -6,6 +6,7 @@ import re
 import ssl
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Literal
 
 _SEQUENCE, _INTEGER, _VERSION, _UTC_TIME, _GENERALIZED_TIME = 0x30, 0x02, 0xA0, 0x17, 0x18
 _PEM = re.compile(rb"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
@@ -18,6 +19,11 @@ class Validity:
     serial: str
     not_before_s: float
     not_after_s: float
+
+    def at(self, now_s: float) -> Literal["not valid yet", "valid", "expired"]:
+        if now_s < self.not_before_s:
+            return "not valid yet"
+        return "valid" if now_s <= self.not_after_s else "expired"
 
 
 def validity_of(pem: bytes) -> Validity:

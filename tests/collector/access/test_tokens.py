@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,9 @@ def test_one_person_may_have_two_tokens_while_the_older_is_replaced(tmp_path: Pa
         ({"name": "a\u202eb", "token": token("ana")}, "characters that can be seen"),
         ({"name": "ana", "token": token("ana"), "tenants": []}, "tokens[0].tenants"),
         ({"name": "ana", "token": token("ana"), "read-only": True}, "a list under `tokens`"),
+        ({"name": "ana", "token": "two words " * 4}, "tokens[0].token: must be one line of ASCII characters"),
+        ({"name": "ana", "token": "schlüssel" * 4}, "tokens[0].token: must be one line of ASCII characters"),
+        ({"name": "ana", "token": token("ana"), "tenants": ["n" * 1025]}, "at most 1024"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(tmp_path: Path, entry: dict[str, Any], problem: str) -> None:
@@ -81,6 +85,26 @@ def test_no_message_repeats_what_stands_in_the_file(tmp_path: Path, text: str) -
     with pytest.raises(DocumentError) as caught:
         read_tokens(file)
     assert "correct-horse" not in str(caught.value)
+
+
+def test_tenants_without_a_value_do_not_open_all(tmp_path: Path) -> None:
+    file = tmp_path / "tokens.yaml"
+    entry = f"tokens:\n- name: ana\n  token: {token('ana')}\n"
+    file.write_text(entry)
+    assert read_tokens(file)[0].tenants is None
+    for nothing in ("", "~", "null"):
+        file.write_text(f"{entry}  tenants: {nothing}\n")
+        with pytest.raises(DocumentError, match="tenants must be a list"):
+            read_tokens(file)
+
+
+def test_a_pipe_in_place_of_the_file_holds_nobody_up(tmp_path: Path) -> None:
+    file = written(tmp_path, {"name": "ana", "token": token("ana")})
+    tokens = TokenFile(file)
+    file.unlink()
+    os.mkfifo(file)
+    assert tokens.find(token("ana")) is not None
+    assert "not a regular file" in (tokens.problem() or "")
 
 
 def test_a_token_twice_is_a_mistake(tmp_path: Path) -> None:

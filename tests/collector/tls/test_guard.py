@@ -59,7 +59,7 @@ async def test_an_end_that_is_near_is_told_once_a_day_and_with_each_certificate(
         assert await look() == 0
         clock.advance(DAY_S)
         assert await look() == 1
-        files.take(authority.issue("second", ends=datetime.timedelta(days=9)))
+        files.take(authority.issue("second", ends=datetime.timedelta(days=9, hours=1)))
         assert await look() == 1
         clock.advance(2 * DAY_S)
         assert await look() == 1

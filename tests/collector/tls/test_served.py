@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
+import os
 import ssl
+import time
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from collector.tls.errors import CredentialsUnusable
 from collector.tls.served import ServedTls
@@ -13,6 +17,9 @@ from tests.certificates import Authority, Pair
 from tests.fakes.tls import ListenerFiles
 
 KEY = "receivers.http.tls"
+NOW_S = time.time()
+HOUR = datetime.timedelta(hours=1)
+DAY_S = 86_400
 
 
 def _files(directory: Path, authority: Authority) -> tuple[ListenerFiles, Pair]:
@@ -23,7 +30,7 @@ def _files(directory: Path, authority: Authority) -> tuple[ListenerFiles, Pair]:
 def test_files_that_did_not_change_are_nothing_new(tmp_path: Path) -> None:
     files, _ = _files(tmp_path, Authority(tmp_path))
     served = ServedTls(files.settings(), KEY)
-    assert not served.look()
+    assert not served.look(NOW_S)
 
 
 def test_a_new_pair_is_taken(tmp_path: Path) -> None:
@@ -32,9 +39,9 @@ def test_a_new_pair_is_taken(tmp_path: Path) -> None:
     served = ServedTls(files.settings(), KEY)
     before = served.now
     files.take(authority.issue("second"))
-    assert served.look()
+    assert served.look(NOW_S)
     assert served.now.validity.serial != before.validity.serial
-    assert not served.look()
+    assert not served.look(NOW_S)
 
 
 def test_a_certificate_without_its_key_changes_nothing(tmp_path: Path) -> None:
@@ -44,8 +51,56 @@ def test_a_certificate_without_its_key_changes_nothing(tmp_path: Path) -> None:
     before = served.now
     files.put(files.certificate, authority.issue("second").certificate)
     with pytest.raises(CredentialsUnusable, match="key values mismatch"):
-        served.look()
+        served.look(NOW_S)
     assert served.now is before
+
+
+def test_a_new_certificate_that_is_not_valid_waits_behind_one_that_is(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    files, _ = _files(tmp_path, authority)
+    served = ServedTls(files.settings(), KEY)
+    before = served.now
+    files.take(authority.issue("expired", ends=-HOUR))
+    with pytest.raises(CredentialsUnusable, match="the new certificate is expired"):
+        served.look(NOW_S)
+    assert served.now is before
+    assert served.look(NOW_S + DAY_S + 1)  # then it is no worse than what it replaces
+
+
+def test_an_expired_certificate_is_replaced(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    files = ListenerFiles(tmp_path / "served").take(authority.issue("expired", ends=-HOUR))
+    served = ServedTls(files.settings(), KEY)
+    files.take(authority.issue("second"))
+    assert served.look(NOW_S)
+
+
+@pytest.mark.parametrize("curve", [ec.SECP256K1(), ec.BrainpoolP256R1()], ids=lambda curve: curve.name)
+def test_a_key_that_loads_and_that_no_client_can_talk_to_is_refused(tmp_path: Path, curve: ec.EllipticCurve) -> None:
+    authority = Authority(tmp_path)
+    files, _ = _files(tmp_path, authority)
+    served = ServedTls(files.settings(), KEY)
+    before = served.now
+    files.take(authority.issue("rare", curve=curve))
+    with pytest.raises(CredentialsUnusable, match=r"tls\.crt: clients could not connect with it"):
+        served.look(NOW_S)
+    assert served.now is before
+
+
+@pytest.mark.parametrize("what", ["pipe", "directory", "endless"])
+def test_what_is_no_file_is_neither_waited_for_nor_read_to_its_end(tmp_path: Path, what: str) -> None:
+    files, _ = _files(tmp_path, Authority(tmp_path))
+    served = ServedTls(files.settings(), KEY)
+    files.certificate.unlink()
+    match what:
+        case "pipe":
+            os.mkfifo(files.certificate)
+        case "directory":
+            files.certificate.mkdir()
+        case _:
+            files.certificate.symlink_to("/dev/zero")
+    with pytest.raises(CredentialsUnusable, match=r"tls\.crt cannot be read: (not a regular file|Is a directory)"):
+        served.look(NOW_S)
 
 
 @pytest.mark.parametrize("broken", ["certificate", "key", "clients"])
