@@ -391,3 +391,17 @@ async def test_overviews_count_offers_and_refusals(client: httpx.AsyncClient) ->
     assert re.search(r"ledger .* support-desk 2\.4\.0 0 % of 1 .* 1 0 0 1( |$)", text)
     versions: Any = await text_of(client, "/versions")
     assert "argument_correctness 0 % of 1" in versions
+
+
+async def test_who_signed_in_with_a_browser_is_named_and_can_sign_out(store: SqliteStore, tmp_path: Path) -> None:
+    async with page(store, access=tokens(tmp_path)) as url, httpx.AsyncClient(base_url=url) as bert:
+        origin = {"origin": url}
+        assert (await bert.get("/sessions", headers={"accept": "text/html"})).headers["location"].startswith("/sign-in")
+        signed_in = await bert.post("/sign-in", data={"token": "bert" * 12, "next": "/sessions"}, headers=origin)
+        assert signed_in.status_code == 303
+        shown = await bert.get("/sessions")
+        assert "Signed in as </span>bert" in shown.text
+        token = re.search(r'action="/sign-out"><input type="hidden" name="csrf" value="([0-9a-f]*)"', shown.text)
+        assert token is not None
+        assert (await bert.post("/sign-out", data={"csrf": token[1]}, headers=origin)).status_code == 303
+        assert (await bert.get("/sessions")).status_code == 401
