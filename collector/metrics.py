@@ -280,7 +280,8 @@ class Metrics:
         self._undecodable = self._counter(
             "undecodable_total",
             "Stored spans and records that could not be decoded at closing, or were left out there: those of traces "
-            "that are more than sessions.max_bytes together",
+            "that are more than sessions.max_bytes together, and those that came, in a trace that sessions share, for "
+            "one that was full and closed; told at each closing of a session that reads them",
             "signal",
         )
         self._requests = self._histogram(

@@ -3,17 +3,20 @@ one's own."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from collector.journal.rows import RowKey, signal_of, split_names
 from collector.otlp.decode import decode_session
 from collector.sessions.book import Claim
-from collector.sessions.keys import Kind, SessionNames
+from collector.sessions.keys import Kind, Owner, SessionNames
 from extractors.spans import LogRecord, Session, Span
 from judge.verdict import SessionRef
 
 _Rows = Sequence[tuple[RowKey, bytes]]
+_HomeOf: TypeAlias = Callable[[Span | LogRecord], str | None]
+"""The session an item belongs to, by name."""
 
 
 def assemble(claim: Claim, own: _Rows, neighbours: _Rows, names: SessionNames) -> Session:
@@ -21,7 +24,8 @@ def assemble(claim: Claim, own: _Rows, neighbours: _Rows, names: SessionNames) -
 
     `own` are the rows of the session and of the traces it reads, `neighbours` those of other sessions that read the
     same traces; rows behind the closing are left out. `names` are the attributes that may name a session.
-    The result does not depend on the order in which rows were written.
+    The result does not depend on the order in which rows were written, but for what came for neighbours that take
+    nothing more: nobody judges it, so it counts as lost here.
     """
     owner = _owner(claim, own)
     session = _decode(owner, own, claim.upto)
@@ -31,16 +35,57 @@ def assemble(claim: Claim, own: _Rows, neighbours: _Rows, names: SessionNames) -
     homes = homes_of(everyone.spans, names)
     first = _first_names(everyone.spans, names)
 
-    def belongs(item: Span | LogRecord) -> bool:
+    def home_of(item: Span | LogRecord) -> str | None:
         trace_id, span_id = item.trace_id or "", item.span_id or ""
-        home = own_name(item, names) or homes.get((trace_id, span_id)) or first.get(trace_id)
+        return own_name(item, names) or homes.get((trace_id, span_id)) or first.get(trace_id)
+
+    def belongs(item: Span | LogRecord) -> bool:
+        home = home_of(item)
         return home is None or home == owner[0]
 
-    return replace(
+    kept = replace(
         session,
         spans=tuple(filter(belongs, everyone.spans)),
         records=tuple(filter(belongs, everyone.records)),
     )
+    return _without_nobodys(kept, *_nobodys(claim, owner[1], own, home_of)) if claim.sated else kept
+
+
+def _without_nobodys(session: Session, spans: int, records: int) -> Session:
+    """Told that so many items of its traces are judged nowhere."""
+    if not spans and not records:
+        return session
+    note = (
+        f"left out, and judged nowhere: what came for sessions that share its traces and were full by then, {spans} "
+        f"spans and {records} log records"
+    )
+    return replace(
+        session,
+        notes=(*session.notes, note),
+        lost_spans=session.lost_spans + spans,
+        lost_records=session.lost_records + records,
+    )
+
+
+def _nobodys(claim: Claim, tenant: str, own: _Rows, home_of: _HomeOf) -> tuple[int, int]:
+    """How many spans and records are parked in its traces that came for neighbours after these had closed for good."""
+    closed_ms = dict(claim.sated)
+    spans: dict[tuple[str, str], bool] = {}
+    records = 0
+    for key, value in own:
+        if key.kind != Kind.TRACE:
+            continue
+        row = _decode(("", tenant), [(key, value)], claim.upto)
+
+        def too_late(item: Span | LogRecord, at_ms: int = key.at_ms) -> bool:
+            home = Owner(Kind.SESSION, home_of(item) or "", tenant)
+            return at_ms > closed_ms.get(home.digest, at_ms)
+
+        for span in row.spans:
+            place = span.trace_id, span.span_id
+            spans[place] = spans.get(place, True) and too_late(span)  # one that was sent again had come in time
+        records += sum(map(too_late, row.records))
+    return sum(spans.values()), records
 
 
 def _owner(claim: Claim, own: _Rows) -> tuple[str, str]:

@@ -374,10 +374,15 @@ class SessionBook:
             tuple(self._heads(own)),
             tuple(sorted(self._heads(others))),
             tuple((index.digest(trace), index.revision[trace] + 1) for trace in own[1:] if self._was_judged(trace)),
+            tuple(sorted((index.digest(other), index.last_ms[other]) for other in others if self._sated(other))),
         )
         read = (*own, *others)
         self._holds.hold(claim, [index.first_row[each] for each in read], tuple(map(index.ref, read)))
         return claim
+
+    def _sated(self, session: int) -> bool:
+        """Does it take nothing more, and not close again?"""
+        return self.index.state[session] != State.OPEN and self.full(session)
 
     def _was_judged(self, trace: int) -> bool:
         """As a session of its own, for want of a name."""

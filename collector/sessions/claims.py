@@ -29,6 +29,8 @@ class Claim:
     neighbours: tuple[int, ...] = ()
     absorbed: tuple[tuple[Digest, int], ...] = ()
     """with the revision each would have next"""
+    sated: tuple[tuple[Digest, int], ...] = ()
+    """neighbours that are full and close no more, with when they last did, in milliseconds by the book's clock"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,6 +156,28 @@ def test_a_trace_is_full_when_all_that_read_it_are() -> None:
     assert [_spans(desk, claim) for claim in desk.wait(11)] == [{"span 4", "span 9"}]
 
 
+@pytest.mark.parametrize("crash", [False, True])
+def test_what_belongs_to_a_full_session_by_its_parent_and_comes_too_late_is_told_by_who_shares_the_trace(
+    crash: bool,
+) -> None:
+    desk = Desk(replace(POLICY, max_spans=3))
+    _say(desk, 9, session="bob")
+    desk.send("traces", trace_request([span(1, 4, 1)]))  # of ann, who is not full yet
+    ann = _fill(desk)
+    assert "span 4" in _spans(desk, ann)
+    desk.done(ann)
+    desk.wait(1)
+    if crash:
+        desk.crash()
+    desk.send("logs", log_request([record(1)]))  # of ann, who began
+    desk.send("traces", trace_request([span(1, 4, 1), span(1, 5, 1), span(1, 6, 9)]))
+    bob = desk.read(_only(desk.wait(11)))
+    assert {span.name for span in bob.spans} == {"span 6", "span 9"}
+    assert (bob.lost_spans, bob.lost_records) == (1, 1)
+    (note,) = bob.notes
+    assert "1 spans and 1 log records" in note
+
+
 def test_a_trace_that_only_a_resource_gave_to_a_full_session_is_full_too() -> None:
     desk = Desk(replace(POLICY, max_spans=3))
     _by_resource(desk, 9, trace=5)
@@ -196,6 +218,7 @@ def test_what_was_parked_before_a_full_session_named_it_is_judged_by_itself() ->
 _SMALL_STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("say"), st.integers(1, 3), st.sampled_from(["ann", "bob", "", ""])),
+        st.tuples(st.just("child"), st.integers(1, 6), st.just("")),
         st.tuples(st.just("by resource"), st.integers(1, 3), st.sampled_from(["ann", "bob"])),
         st.tuples(st.just("wait"), st.sampled_from([1, 4, 12, 40]), st.just("")),
         st.tuples(st.just("done"), st.just(0), st.just("")),
@@ -210,14 +233,22 @@ _SMALL_STEPS = st.lists(
 def test_whatever_was_kept_is_read_by_a_closing_however_small_sessions_are(steps: list[tuple[str, int, str]]) -> None:
     desk = Desk(replace(POLICY, max_spans=3))
     read: set[int] = set()
+    stored: set[str] = set()
+    judged: set[str] = set()
+    told = 0
     for number, (step, value, name) in enumerate([*steps, *[("wait", 40, ""), ("done", 0, "")] * 3], start=1):
         match step:
             case "say":
-                desk.send("traces", trace_request([_span_of(name, value, number)]))
+                stored |= _stored(desk.send("traces", trace_request([_span_of(name, value, number)])), number)
+            case "child":
+                stored |= _stored(desk.send("traces", trace_request([span(1, number, value)])), number)
             case "by resource":
-                _by_resource(desk, number, value, name)
+                stored |= _stored(_by_resource(desk, number, value, name), number)
             case "wait":
                 for claim in desk.wait(value):
+                    session = desk.read(claim)
+                    judged |= {span.name for span in session.spans}
+                    told += session.lost_spans
                     read |= {
                         key.row for head in claim.heads for key, _ in desk.rows.chain(head) if key.row < claim.upto
                     }
@@ -228,7 +259,12 @@ def test_whatever_was_kept_is_read_by_a_closing_however_small_sessions_are(steps
                     desk.done(claim)
                 desk.claims.clear()
     assert {key.row for key, _ in desk.rows.telemetry() if key.items} <= read
+    assert len(stored - judged) <= told
     assert len(desk.book.index) == 0
+
+
+def _stored(routed: Routed, number: int) -> set[str]:
+    return {f"span {number}"} if routed.kept else set()
 
 
 def test_a_session_judged_as_often_as_can_be_counted_is_discarded_and_begins_anew() -> None:
