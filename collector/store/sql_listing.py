@@ -132,10 +132,13 @@ def _by_verdicts(wanted: Wanted) -> Iterator[ColumnElement[bool]]:
     match wanted.outcome:
         case "failed":
             yield _among(verdicts.c.session, *of_one, verdicts.c.passed.is_(False))
-        case "passed":
+        case "passed" if of_one:
             yield _among(verdicts.c.session, *of_one, verdicts.c.passed.is_(True))
-            if not of_one:
-                yield ~_among(verdicts.c.session, verdicts.c.passed.is_(False))
+        case "passed":
+            yield ~_among(verdicts.c.session, verdicts.c.passed.is_(False))
+            # Most sessions have one: it is looked for in each until there are enough.
+            ours = (verdicts.c.session == sessions.c.number, verdicts.c.passed.is_(True))
+            yield select(verdicts.c.session).where(*ours).correlate(sessions).exists()
         case "not_judged":
             yield _among(verdicts.c.session, *of_one, verdicts.c.label == _NOT_JUDGED)
         case "waiting":

@@ -202,6 +202,8 @@ async def test_what_sessions_are_found_by_is_filled_in_for_a_file_of_version_8(p
         Wanted(evaluator="budgets", label="no"),
         Wanted(skill="refunds"),
         Wanted(outcome="failed"),
+        Wanted(outcome="passed"),
+        Wanted(outcome="not_judged", service="shop"),
     ],
     ids=str,
 )
