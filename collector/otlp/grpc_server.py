@@ -15,14 +15,14 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_status import rpc_status
 
 from collector.complaints import Complaints
-from collector.errors import Denied
+from collector.errors import Denied, Malformed
 from collector.ingest import Receipt
 from collector.journal.rows import Signal
 from collector.metrics import Metrics
 from collector.otlp.inflate import inflated, sniffed
 from collector.otlp.intake import Intake
 from collector.otlp.reception import Reception
-from collector.otlp.senders import Senders
+from collector.otlp.senders import Senders, only_value
 from collector.otlp.status import answer_to, response_to
 from collector.otlp.turning_away import TurningAway
 from collector.tls.served import ServedTls
@@ -161,20 +161,21 @@ class GrpcReceiver:
         return await self._ingest.accept(signal, request, self._tenant(context))
 
     def _tenant(self, context: _Context) -> str:
-        """Raises `Denied`."""
+        """Raises `Denied` and `Malformed`."""
         if self._tenant_header is None and self._senders is None:
             return ""
         return self._tenant_by(context.invocation_metadata() or ())
 
     def _tenant_by(self, metadata: Iterable[tuple[str, str | bytes]]) -> str:
-        found: dict[str, str] = {}
+        found: dict[str, list[str]] = {}
         for name, value in metadata:
             if name == self._tenant_header or name == "authorization":
-                found.setdefault(name, value if isinstance(value, str) else value.decode("utf-8", "replace"))
-        named = found.get(self._tenant_header, "") if self._tenant_header is not None else ""
+                text = value if isinstance(value, str) else value.decode("utf-8", "replace")
+                found.setdefault(name, []).append(text)
+        named = only_value(self._tenant_header, found.get(self._tenant_header, ())) if self._tenant_header else ""
         if self._senders is None:
             return named
-        return self._senders.tenant("grpc", found.get("authorization"), named)
+        return self._senders.tenant("grpc", only_value("authorization", found.get("authorization", ())), named)
 
     def _denial(self, call: grpc.HandlerCallDetails) -> Status | None:
         """What a sender is told before its request is received; None when it may send."""
@@ -183,11 +184,11 @@ class GrpcReceiver:
             return None  # health, which says nothing about anybody
         try:
             self._tenant_by(call.invocation_metadata or ())
-        except Denied as denied:
-            answer = answer_to(denied)
-            self._complaints.say("request_denied", "grpc", signal=signal, cause=answer.message)
+        except (Denied, Malformed) as error:
+            answer = answer_to(error)
+            self._complaints.say(f"request_{answer.outcome}", "grpc", signal=signal, cause=answer.message)
             if signal is not None:
-                self._metrics.request("grpc", signal, "denied", 0.0)
+                self._metrics.request("grpc", signal, answer.outcome, 0.0)  # type: ignore[arg-type]
             return answer.status
         return None
 

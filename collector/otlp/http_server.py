@@ -20,14 +20,14 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from collector.complaints import Complaints
-from collector.errors import Denied, TooLarge
+from collector.errors import Denied, Malformed, TooLarge
 from collector.ingest import Receipt
 from collector.journal.rows import Signal
 from collector.metrics import Metrics
 from collector.otlp.inflate import Inflate, gunzip, inflate, inflated, unzstd
 from collector.otlp.intake import Intake
 from collector.otlp.otlp_json import Converted, to_protobuf
-from collector.otlp.senders import Senders
+from collector.otlp.senders import Senders, only_value
 from collector.otlp.status import Answer, answer_to, response_to
 
 log = structlog.get_logger(__name__)
@@ -132,11 +132,15 @@ class _HttpReceiver:
         return Receipt(converted.rejected + receipt.rejected, "; ".join(filter(None, causes)))
 
     def _tenant(self, request: Request) -> str:
-        """Raises `Denied`."""
-        named = request.headers.get(self._tenant_header, "") if self._tenant_header else ""
+        """Raises `Denied` and `Malformed`."""
+        named = self._header(request, self._tenant_header) if self._tenant_header else ""
         if self._senders is None:
             return named
-        return self._senders.tenant("http", request.headers.get("authorization"), named)
+        return self._senders.tenant("http", self._header(request, "authorization"), named)
+
+    @staticmethod
+    def _header(request: Request, name: str) -> str:
+        return only_value(name, request.headers.getlist(name))
 
     def _admit(self, size: int) -> None:
         """Raises `TooLarge` for a declared size that is never taken: told that there is no room, it would come back."""
@@ -165,8 +169,8 @@ class _HttpReceiver:
         media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         try:
             self._tenant(request)
-        except Denied as denied:
-            return _error(answer_to(denied), media)
+        except (Denied, Malformed) as error:
+            return _error(answer_to(error), media)
         async for _ in request.stream():
             pass
         body = b"{}" if media == _JSON else b""

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from collector.access.tokens import TokenFile
-from collector.errors import Denied
+from collector.errors import Denied, Malformed
 from collector.metrics import Metrics, Transport
 
 _SCHEME = "bearer "
 _MAX_TOKEN = 8 * 1024  # gRPC takes no more of a header either
+
+
+def only_value(header: str, values: Sequence[str]) -> str:
+    """Of a header that says who sends or for whom; "" without one. Raises `Malformed` where it has several values: a
+    proxy that adds its own beside the sender's must not leave it to the order whose counts."""
+    if not values:
+        return ""
+    if any(value != values[0] for value in values):
+        raise Malformed(f"the header {header} stands there more than once, with different values")
+    return values[0]
 
 
 class Senders:
@@ -23,16 +35,16 @@ class Senders:
         """Why the file of tokens, as it is now, is not in force."""
         return self._tokens.problem()
 
-    def tenant(self, transport: Transport, authorization: str | None, named: str) -> str:
+    def tenant(self, transport: Transport, authorization: str, named: str) -> str:
         """Whose all telemetry of a request is; "" where its resources may say so. `authorization` and `named` (the
-        tenant) are what its headers say. Raises `Denied`."""
+        tenant) are what its headers say, "" for nothing. Raises `Denied`."""
         try:
             return self._tenant(authorization, named)
         except Denied as denied:
             self._metrics.tls.denied(transport, denied.reason)
             raise
 
-    def _tenant(self, authorization: str | None, named: str) -> str:
+    def _tenant(self, authorization: str, named: str) -> str:
         if not authorization:
             raise Denied("missing", "no bearer token: send the header authorization: Bearer TOKEN")
         token = authorization[len(_SCHEME) :].strip()

@@ -6,7 +6,7 @@ import asyncio
 import datetime
 import hashlib
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,11 +44,17 @@ class Listeners:
     addresses: dict[Transport, str]
 
     async def send(
-        self, transport: Transport, authority: Authority | None, pair: Pair | None = None, **headers: str
+        self,
+        transport: Transport,
+        authority: Authority | None,
+        pair: Pair | None = None,
+        also: Sequence[tuple[str, str]] = (),
+        **headers: str,
     ) -> str:
-        """`ok`, or the code of the answer; `refused` where there is none. Plain text without an authority."""
+        """`ok`, or the code of the answer; `refused` where there is none. Plain text without an authority. Headers
+        that come more than once are in `also`."""
         address = self.addresses[transport]
-        named = tuple((name.replace("_", "-"), value) for name, value in headers.items())
+        named = (*((name.replace("_", "-"), value) for name, value in headers.items()), *also)
         if transport == "grpc":
             return await _send_by_grpc(address, authority, pair, named)
         verify = client_context(authority, pair) if authority else ssl.create_default_context()
@@ -261,6 +267,7 @@ def _has(half: Receiving, tenant: str) -> bool:
 
 
 UNKNOWN = {"grpc": "UNAUTHENTICATED", "http": "401"}
+MALFORMED = {"grpc": "INVALID_ARGUMENT", "http": "400"}
 FORBIDDEN = {"grpc": "PERMISSION_DENIED", "http": "403"}
 
 
@@ -308,6 +315,35 @@ async def test_a_token_of_two_tenants_must_say_which(tmp_path: Path, transport: 
         assert await listeners.send(transport, None, x_tenant="south", authorization=_bearer(OF_TWO)) == "ok"
         assert _has(listeners.half, "south")
         assert listeners.half.value("requests_denied_total", transport=transport, reason="tenant") == 2
+
+
+@BOTH
+@pytest.mark.parametrize("asks_for_tokens", [True, False])
+async def test_a_second_tenant_header_does_not_pass_beside_that_of_a_proxy(
+    tmp_path: Path, transport: Transport, asks_for_tokens: bool
+) -> None:
+    settings: dict[str, object] = {"tenant_header": "x-tenant"}
+    if asks_for_tokens:
+        settings["auth"] = {"tokens_file": str(_tokens(tmp_path))}
+    twice, once = [("x-tenant", "north"), ("x-tenant", "south")], [("x-tenant", "south")] * 2
+    async with _listening(tmp_path, **settings) as listeners:
+        for header in (twice, twice[::-1]):
+            told = await listeners.send(transport, None, also=header, authorization=_bearer(OF_TWO))
+            assert told == MALFORMED[transport]
+        assert not _has(listeners.half, "north")
+        assert not _has(listeners.half, "south")
+        assert await listeners.send(transport, None, also=once, authorization=_bearer(OF_TWO)) == "ok"
+        assert _has(listeners.half, "south")
+
+
+@BOTH
+async def test_a_request_with_two_tokens_is_of_neither(tmp_path: Path, transport: Transport) -> None:
+    async with _listening(tmp_path, auth={"tokens_file": str(_tokens(tmp_path))}) as listeners:
+        for one, other in ((TOKEN, OF_NORTH), (READER, TOKEN), ("unknown", TOKEN), (TOKEN, "unknown")):
+            also = [("authorization", _bearer(one)), ("authorization", _bearer(other))]
+            assert await listeners.send(transport, None, also=also) == MALFORMED[transport]
+        labels = {"transport": transport, "signal": "traces", "outcome": "malformed"}
+        assert listeners.half.value("request_duration_seconds_count", **labels) == 4
 
 
 @BOTH

@@ -78,6 +78,23 @@ def test_without_certificate_or_in_plain_text_nothing_is_had_from_any_listener(s
     assert secured.readyz() == 200
 
 
+def test_strangers_leave_nothing_in_the_log(secured: Secured) -> None:
+    """Neither a line for each connection, nor the name that they ask for."""
+    before = secured.output()
+    host, _, port = secured.grpc.rpartition(":")
+    for _ in range(3):
+        with socket.create_connection((host, int(port)), timeout=20) as plain:
+            plain.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            plain.recv(100)
+        plain = socket.create_connection((host, int(port)), timeout=20)
+        context = client_context(secured.signer, secured.pair)
+        context.check_hostname = False
+        context.set_alpn_protocols(["h2"])
+        with context.wrap_socket(plain, server_hostname="a-name-that-nobody-has.example"):
+            pass
+    assert secured.output() == before
+
+
 def test_certificates_are_replaced_without_a_restart(secured: Secured) -> None:
     first, pid = secured.serials(), secured.process.pid
     assert len(set(first)) == 1

@@ -57,7 +57,6 @@ def test_a_token_for_all_leaves_it_to_header_and_resource(named: str, by_attribu
 @pytest.mark.parametrize(
     ("authorization", "reason"),
     [
-        (None, "missing"),
         ("", "missing"),
         ("Bearer", "malformed"),
         ("Bearer   ", "malformed"),
@@ -69,7 +68,7 @@ def test_a_token_for_all_leaves_it_to_header_and_resource(named: str, by_attribu
         ("Bearer \ud800", "unknown"),
     ],
 )
-def test_what_is_no_known_token_is_denied_and_not_repeated(authorization: str | None, reason: str) -> None:
+def test_what_is_no_known_token_is_denied_and_not_repeated(authorization: str, reason: str) -> None:
     senders, _ = _senders({}, by_attribute=False)
     with pytest.raises(Denied) as caught:
         senders.tenant("http", authorization, "")
