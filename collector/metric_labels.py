@@ -14,8 +14,11 @@ MAX_LENGTH = 128
 EXEMPLAR_CHARACTERS = 128
 """OpenMetrics 1.0: names and values of one exemplar together."""
 
-# Surrogates too: one lone half of a pair would make every later scrape fail to encode.
-_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_ESCAPED = frozenset('\\"')
+
+# Surrogates too: one lone half of a pair would make every later scrape fail to encode. And what turns the direction of
+# writing: a name must not look like another one on a dashboard.
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def clean(value: str | None) -> str:
@@ -28,8 +31,9 @@ def exemplar_of(trace_id: str | None, session_id: str | None) -> dict[str, str] 
     exemplar: dict[str, str] = {}
     room = EXEMPLAR_CHARACTERS
     for name, value in (("trace_id", trace_id), ("session_id", session_id)):
-        # An id that had to be changed would lead nowhere, so one that does not survive cleaning is left out.
-        if value and clean(value) == value and len(name) + len(value) <= room:
+        # An id that had to be changed would lead nowhere, so one that does not survive cleaning is left out, and what
+        # is written with an escape: Prometheus (2.42 at least) keeps that in exemplars as it is.
+        if value and clean(value) == value and not _ESCAPED & set(value) and len(name) + len(value) <= room:
             exemplar[name] = value
             room -= len(name) + len(value)
     return exemplar or None

@@ -55,7 +55,8 @@ _HEAD = f"""# Metrics
 
 Served at `/metrics` of the admin listener, beside the usual `process_*` metrics. Ask for OpenMetrics (Prometheus
 does) to see exemplars: verdicts and scores carry `trace_id` and `session_id` where both fit in
-{EXEMPLAR_CHARACTERS} characters. Prometheus keeps them when started with `--enable-feature=exemplar-storage`.
+{EXEMPLAR_CHARACTERS} characters; a session id with quotation marks, backslashes or line breaks is left out. Prometheus
+keeps exemplars when started with `--enable-feature=exemplar-storage`.
 
 An empty `service`, `skill` or `agent_version` means that none was recorded or that the verdict is not about a skill.
 
@@ -71,10 +72,11 @@ that ends loses no count, and what is evaluated again is counted once. Replicas 
 _LABELS_HEAD = f"""
 ## Labels
 
-Values that come from telemetry are cleaned of control characters and cut at {MAX_LENGTH} characters. The first
-{MAX_VALUES} values of a label are kept apart; later ones are counted under `{OTHER}` until the next restart. Of the
-metrics of verdicts, of gates, of skills, and of pass rates with baselines, {MAX_SERIES:,} combinations of labels are
-kept apart. `spanjudge_label_overflow_total` counts what was folded. Session ids are in no label.
+Values that come from telemetry are cleaned of control characters, also of those that turn the direction of writing,
+and cut at {MAX_LENGTH} characters. The first {MAX_VALUES} values of a label are kept apart; later ones are counted
+under `{OTHER}` until the next restart. Of the metrics of verdicts, of gates, of skills, and of pass rates with
+baselines, {MAX_SERIES:,} combinations of labels are kept apart. `spanjudge_label_overflow_total` counts what was
+folded. Session ids are in no label.
 
 | label | of | values |
 |---|---|---|"""

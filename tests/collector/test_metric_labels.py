@@ -28,6 +28,11 @@ def test_line_breaks_and_lone_surrogates_are_removed() -> None:
     assert clean(None) == ""
 
 
+def test_what_turns_the_direction_of_writing_is_removed() -> None:
+    assert clean("re\u202efund\u2066s\u200f") == "refunds"
+    assert clean("\u05e9\u05dc\u05d5\u05dd") == "\u05e9\u05dc\u05d5\u05dd", "letters stay"
+
+
 def test_the_first_values_stay_and_later_ones_are_folded_and_counted() -> None:
     folded: list[str] = []
     labels = BoundedLabels(folded.append, max_values=2)
@@ -60,3 +65,8 @@ def test_a_session_id_that_does_not_fit_is_left_out_whole() -> None:
     assert exemplar_of("ab" * 16, "s" * 200) == {"trace_id": "ab" * 16}
     assert exemplar_of("ab" * 16, "s") == {"trace_id": "ab" * 16, "session_id": "s"}
     assert exemplar_of(None, None) is None
+
+
+def test_a_session_id_that_prometheus_would_show_with_escapes_is_left_out_whole() -> None:
+    for odd in ('say "hi"', "C:\\work", "two\nlines"):
+        assert exemplar_of("ab" * 16, odd) == {"trace_id": "ab" * 16}
