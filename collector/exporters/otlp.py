@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Protocol
 
 from collector.config import OtlpExport
@@ -23,7 +22,7 @@ NOT_SERVED = ("unimplemented", "not_found", "http_404", "http_405")
 
 
 class Sender(Protocol):
-    """One transport. Never raises for what the network or the receiver does."""
+    """One transport. Never raises for what the network or the receiver does, and repeats none of our secrets."""
 
     @property
     def credentials(self) -> ExportCredentials: ...
@@ -87,7 +86,6 @@ class OtlpExporter:
         if request is None:
             return Delivered()
         outcome = await self._sender.send(signal, request)
-        outcome = replace(outcome, detail=self._sender.credentials.masked(outcome.detail))
         if isinstance(outcome, Delivered):
             self._taken[signal].update(item.id for item in missing)
         return outcome

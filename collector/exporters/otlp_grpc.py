@@ -12,7 +12,7 @@ from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
 
 from collector.config import OtlpExport
-from collector.exporters.otlp_status import Request, Signal, accepted, grpc_outcome
+from collector.exporters.otlp_status import Request, Signal, accepted, grpc_outcome, repeatable
 from collector.exporting import Later, Outcome
 from collector.tls.errors import CredentialsUnusable
 from collector.tls.export_credentials import ExportCredentials, Held
@@ -47,6 +47,9 @@ class GrpcSender:
         self._connected_with: tuple[bytes, bytes, bytes] | None = None
 
     async def send(self, signal: Signal, request: Request) -> Outcome:
+        return repeatable(await self._sent(signal, request), self.credentials.masked)
+
+    async def _sent(self, signal: Signal, request: Request) -> Outcome:
         try:
             held = await asyncio.to_thread(self.credentials.current)
         except CredentialsUnusable as error:

@@ -11,13 +11,12 @@ from google.protobuf.message import DecodeError
 from google.rpc.status_pb2 import Status
 
 from collector.config import OtlpExport
-from collector.exporters.otlp_status import Request, Signal, accepted, http_outcome
+from collector.exporters.otlp_status import Request, Signal, accepted, http_outcome, repeatable, web_page
 from collector.exporting import Later, Outcome
 from collector.tls.errors import CredentialsUnusable
 from collector.tls.export_credentials import ExportCredentials, Held
 
 _PATHS: dict[Signal, str] = {"traces": "/v1/traces", "logs": "/v1/logs"}
-_MAX_DETAIL = 500
 
 
 class HttpSender:
@@ -36,6 +35,9 @@ class HttpSender:
         self._connected_with: tuple[bytes, bytes, bytes] | None = None
 
     async def send(self, signal: Signal, request: Request) -> Outcome:
+        return repeatable(await self._sent(signal, request), self.credentials.masked)
+
+    async def _sent(self, signal: Signal, request: Request) -> Outcome:
         body = gzip.compress(request.SerializeToString(), compresslevel=1)
         try:
             held = await asyncio.to_thread(self.credentials.current)
@@ -53,6 +55,8 @@ class HttpSender:
             return Later("timeout", type(error).__name__)
         except httpx.RequestError as error:
             return Later("unreachable", f"{type(error).__name__}: {error}")
+        if response.is_success and response.headers.get("content-type", "").lower().startswith("text/html"):
+            return web_page()
         if response.is_success:
             return accepted(signal, response.content)
         return http_outcome(response.status_code, _detail(response), _retry_after_s(response))
@@ -86,9 +90,9 @@ def _retry_after_s(response: httpx.Response) -> float | None:
 
 
 def _detail(response: httpx.Response) -> str:
-    """The message of the `google.rpc.Status` in the body, or the start of whatever is there instead."""
+    """The message of the `google.rpc.Status` in the body, or whatever is there instead."""
     try:
         message = Status.FromString(response.content).message
     except DecodeError:
         message = response.text
-    return message[:_MAX_DETAIL] or response.reason_phrase
+    return message or response.reason_phrase

@@ -6,6 +6,8 @@ kept and tried again: a token that expired or was mistyped is replaced, and must
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 import grpc
@@ -39,6 +41,10 @@ _CREDENTIALS_HTTP = frozenset({401, 403, 407})
 _ABOUT_ITEMS_HTTP = frozenset({400, 413, 422})
 
 CREDENTIALS_RETRY_S = 30.0
+MAX_DETAIL = 500
+
+CREDENTIALS_REFUSED = frozenset({code.name.lower() for code in _CREDENTIALS} | {f"http_{n}" for n in _CREDENTIALS_HTTP})
+"""Reasons of a `Later` that only a person can mend."""
 
 
 def grpc_outcome(code: grpc.StatusCode, detail: str, retry_after_s: float | None) -> Outcome:
@@ -52,13 +58,26 @@ def grpc_outcome(code: grpc.StatusCode, detail: str, retry_after_s: float | None
 
 
 def http_outcome(status: int, detail: str, retry_after_s: float | None) -> Outcome:
-    """For a status other than 2xx. `retry_after_s` is that of the Retry-After header, None without one."""
+    """For a status other than 2xx; `detail` is what the answer says. `retry_after_s` is that of the Retry-After header,
+    None without one."""
     reason = f"http_{status}"
-    if status in _CREDENTIALS_HTTP:
+    if status in _CREDENTIALS_HTTP or 300 <= status < 400:
+        # Led elsewhere we do not follow, with our token and our verdicts: often it is to a page to sign in on.
         return Later(reason, detail, CREDENTIALS_RETRY_S)
     if status in _RETRYABLE_HTTP:
         return Later(reason, detail, retry_after_s)
     return Rejected(reason, detail, by_item=status in _ABOUT_ITEMS_HTTP)
+
+
+def web_page() -> Later:
+    """For a 2xx that is HTML: some proxy is pleased, and no receiver has taken anything."""
+    return Later("web_page", "the answer is a web page, not one of OTLP; is this the receiver?", CREDENTIALS_RETRY_S)
+
+
+def repeatable(outcome: Outcome, masked: Callable[[str], str]) -> Outcome:
+    """With a detail that may stand in a log: what the receiver said, without our secrets, and only then cut to size,
+    for half a secret would not be known for one."""
+    return replace(outcome, detail=masked(outcome.detail)[:MAX_DETAIL])
 
 
 def accepted(signal: Signal, body: bytes) -> Delivered:

@@ -17,13 +17,16 @@ from tests.fakes.http import serving
 from tests.fakes.verdicts import judged
 
 
-async def _answered(status: int, body: str, headers: dict[str, str]) -> Outcome:
+async def _answered(
+    status: int, body: str, headers: dict[str, str], headers_sent: dict[str, str] | None = None
+) -> Outcome:
     async def answer(_: Request) -> PlainTextResponse:
         return PlainTextResponse(body, status, headers)
 
     app = Starlette(routes=[Route("/v1/traces", answer, methods=["POST"])])
     async with serving(app) as url:
-        exporter = OtlpExporter(OtlpExport(endpoint=f"{url}/", protocol="http/protobuf", events=False))
+        settings = {"endpoint": f"{url}/", "protocol": "http/protobuf", "events": False, "headers": headers_sent or {}}
+        exporter = OtlpExporter(OtlpExport.model_validate(settings))
         try:
             return await exporter.send([judged()])
         finally:
@@ -48,6 +51,35 @@ async def test_a_long_answer_of_a_proxy_is_cut() -> None:
     outcome = await _answered(503, "<html>" * 1000, {})
     assert isinstance(outcome, Later)
     assert len(outcome.detail) == 500
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_where_it_is_led_to_it_sends_nothing_and_keeps_the_verdicts(status: int) -> None:
+    """With the token in hand it would be somebody else's."""
+    elsewhere: list[Request] = []
+
+    async def taken(request: Request) -> PlainTextResponse:
+        elsewhere.append(request)
+        return PlainTextResponse("thank you")
+
+    async with serving(Starlette(routes=[Route("/{path:path}", taken, methods=["GET", "POST"])])) as url:
+        outcome = await _answered(status, "over there", {"location": f"{url}/v1/traces"})
+    assert outcome == Later(f"http_{status}", "over there", 30.0)
+    assert elsewhere == []
+
+
+async def test_a_web_page_is_no_delivery() -> None:
+    outcome = await _answered(200, "<html>Please sign in</html>", {"content-type": "text/html; charset=utf-8"})
+    assert isinstance(outcome, Later)
+    assert outcome.reason == "web_page"
+
+
+@pytest.mark.parametrize("before", range(450, 505, 6))
+async def test_no_half_of_a_secret_is_left_where_an_answer_is_cut(before: int) -> None:
+    secret = "open-sesame-0123456789"
+    outcome = await _answered(503, "-" * before + secret, {}, headers_sent={"x-key": secret})
+    assert isinstance(outcome, Later)
+    assert "open" not in outcome.detail
 
 
 async def test_a_positive_answer_without_a_readable_body_is_a_delivery() -> None:
