@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import json
 import re
+import tomllib
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +22,12 @@ from collector.commands.remedies import remedy
 from collector.config import Config, load_config
 from collector.config_docs import reference, schema
 from collector.rules import load_rules
+from extractors.coverage import Signal
 from extractors.registry import CONVENTIONS, HARNESSES, Extractor, settings_of
 from judge.documents import parse_document
 from judge.rubrics import parse_rubric
 from judge.suites import parse_suite
-from tests.documented.pages import PAGES, ROOT, Command, blocks, commands, inline_commands
+from tests.documented.pages import PAGES, ROOT, Command, blocks, commands, inline_commands, languages
 
 PLACEHOLDERS = {name: f"of-{name.lower()}" for name in ("DB_PASSWORD", "DATABASE_PASSWORD", "KAFKA_PASSWORD")}
 PLACEHOLDERS |= {"KAFKA": "kafka-1:9093", "AWS_BEARER_TOKEN_BEDROCK": "of-aws", "STORE_URL": "postgresql://a@b/c"}
@@ -115,6 +118,38 @@ def test_a_yaml_example_parses_and_is_valid(page: str, text: str, tmp_path: Path
                 assert set(pipeline["exporters"]) <= named["exporters"]
 
 
+@pytest.mark.parametrize(("page", "text"), list(blocks("json")))
+def test_a_json_example_parses(page: str, text: str) -> None:
+    assert json.loads(text), page
+
+
+@pytest.mark.parametrize(("page", "text"), list(blocks("toml")))
+def test_a_toml_example_parses(page: str, text: str) -> None:
+    assert tomllib.loads(text), page
+
+
+def test_every_example_says_what_it_is() -> None:
+    """So that the tests of its kind see it. Lines of `console` take minutes, those of `text` are for others' programs."""
+    known = {"sh", "yaml", "json", "toml", "python", "promql", "markdown", "console", "text"}
+    assert {page: said for page, said in languages() if said not in known} == {}
+
+
+@pytest.mark.parametrize(("page", "text"), list(blocks("console")))
+def test_a_benchmark_in_the_documents_exists(page: str, text: str) -> None:
+    for line in text.splitlines():
+        words = line.partition("#")[0].split()
+        if words and words[:1] != ["make"]:
+            assert words[:2] == [".venv/bin/python", "-m"], f"{page}: {line}"
+            assert find_spec(words[2]), f"{page}: {line}"
+
+
+def test_what_the_documents_make_is_a_target() -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    made = {line.words[1] for line in commands() if line.words[0] == "make"}
+    assert made
+    assert made <= targets
+
+
 @pytest.mark.parametrize(("page", "text"), list(blocks("python")))
 def test_a_python_example_parses(page: str, text: str) -> None:
     assert ast.parse(text, page).body
@@ -183,6 +218,21 @@ def test_each_harness_has_a_page_that_names_every_setting(reader: Extractor) -> 
     names = {*_NAME.findall(wanted), *re.findall(r"\w+_\w+(?= =)|\w+(?==True)|\"(\w+)\":", wanted)} - {""}
     assert {name for name in names if name not in page} == set()
     assert f"--harness {reader.NAME} " in page
+
+
+_SAID_AS = {
+    Signal.HARNESS_VERSION: "version",
+    Signal.CATALOG: "on offer",
+    Signal.SYSTEM_PROMPT: "system prompt",
+    Signal.DEFINITIONS: "definitions of tools",
+}
+
+
+@pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.NAME)
+def test_a_page_of_a_harness_says_what_was_never_recorded_of_it(reader: Extractor) -> None:
+    page = (HOWTO / f"{reader.NAME}.md").read_text(encoding="utf-8").partition("## What cannot")[2]
+    never = {signal for setting in settings_of(reader.NAME) if setting.how is None for signal in setting.signals}
+    assert {signal for signal in never & _SAID_AS.keys() if _SAID_AS[signal] not in page} == set()
 
 
 def test_pages_of_harnesses_name_no_variable_that_nobody_else_knows() -> None:

@@ -49,6 +49,13 @@ def blocks(language: str, pages: Sequence[Path] = PAGES) -> Iterator[tuple[str, 
                 yield name_of(page), text
 
 
+def languages(pages: Sequence[Path] = PAGES) -> Iterator[tuple[str, str]]:
+    """(page, language) of every code block."""
+    for page in pages:
+        for found, _ in _BLOCK.findall(page.read_text(encoding="utf-8")):
+            yield name_of(page), found
+
+
 def commands(pages: Sequence[Path] = PAGES) -> list[Command]:
     """Of all blocks in `sh`, in order; comments are gone."""
     return [Command(page, line) for page, text in blocks("sh", pages) for line in _lines(text)]
