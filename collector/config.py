@@ -122,7 +122,11 @@ class Sessions(Section):
         (), description="times by service, the first that matches; where several services feed a session the longest"
     )
     max_spans: int = Field(
-        20_000, gt=0, le=1_000_000_000, description="close a session that grows past this, and take no more of it"
+        20_000,
+        gt=0,
+        le=1_000_000_000,
+        description="close a session that grows past this, and take no more of it; a trace that only its resource gives "
+        "to the session counts as one",
     )
     max_bytes: int = Field(
         256 * 1024 * 1024,

@@ -169,14 +169,15 @@ class SessionBook:
         """
         digest = parked_owner((tenant, trace)).digest
         slot = self.index.find(digest)
+        linked = False
         if not self._links.sessions(digest):
             elsewhere = self._elsewhere(tenant, trace, resource_name) if slot is None else None
             if elsewhere is not None:
                 return elsewhere
             if resource_name is not None:
-                self._name_by_resource(digest, Owner(Kind.SESSION, resource_name, tenant), now_ms)
+                linked = self._name_by_resource(digest, Owner(Kind.SESSION, resource_name, tenant), now_ms)
         readers = self._links.readers(digest)
-        if readers and all(map(self.full, readers)):
+        if readers and not linked and all(map(self.full, readers)):  # the one that fills it is kept, as elsewhere
             return readers[0]
         if slot is None:
             slot = self._open(digest, Kind.TRACE, now_ms)
@@ -198,15 +199,20 @@ class SessionBook:
         session = self.index.find(Owner(Kind.SESSION, resource_name, tenant).digest)
         return session if session is not None and self.full(session) else None
 
-    def _name_by_resource(self, trace: Digest, owner: Owner, now_ms: int) -> None:
+    def _name_by_resource(self, trace: Digest, owner: Owner, now_ms: int) -> bool:
+        """Whether that made it the reader."""
         session = self._open(owner.digest, Kind.SESSION, now_ms)
         if self.full(session):
-            return
+            return False
         if self.index.last_row[session] == NO_ROW:  # an empty row, so that its name can be read at closing
             head = names(owner)
             self.telemetry(session, (head,), len(head), 0, 0, now_ms)
-        if self._links.link_weakly(trace, session):
-            self._write_link(trace, session, weak=True, now_ms=now_ms)
+        if not self._links.link_weakly(trace, session):
+            return False
+        self._write_link(trace, session, weak=True, now_ms=now_ms)
+        if self.full(session):
+            self._file(session, now_ms)
+        return True
 
     def _write_link(self, trace: Digest, session: int, *, weak: bool, now_ms: int) -> None:
         row = self._next_row

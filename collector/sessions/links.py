@@ -1,7 +1,9 @@
 """Which sessions does a trace belong to? As far as its items, or else its resources, have said by now.
 
 A link is strong when an item of the trace names the session, weak when only a resource does; a strong one replaces a
-weak one. Whatever is parked under the trace is read by the sessions it is linked to, its *readers*.
+weak one. Whatever is parked under the trace is read by the sessions it is linked to, its *readers*. A weak link counts
+as an item of its session, which may have none of its own: a resource that names one session for ever would keep traces
+without end.
 
 Traces are known by the digest under which their telemetry would be parked, sessions by their slots. Both directions
 are kept without an object for each link: a dict says whose a trace is (a number; a tuple for the few that several
@@ -84,7 +86,10 @@ class TraceLinks:
         if session in sessions or len(sessions) >= MOST_SESSIONS:
             return False
         self._strong[trace] = (*sessions, session) if sessions else session
-        if self._weak.pop(trace, None) != session:
+        former = self._weak.pop(trace, None)
+        if former is not None:
+            self._index.items[former] -= 1
+        if former != session:
             self._chain(trace, session)
         return True
 
@@ -98,7 +103,10 @@ class TraceLinks:
         former = self._weak.get(trace)
         if former is not None and self._index.digest(former) <= self._index.digest(session):
             return False
+        if former is not None:
+            self._index.items[former] -= 1
         self._weak[trace] = session
+        self._index.items[session] += 1
         self._chain(trace, session)
         return True
 

@@ -74,7 +74,8 @@ def recover(rows: Iterable[tuple[RowKey, bytes]], policy: Policy) -> Recovered:
         elif state[slot] != _OPEN:
             index.reopen(slot, at_ms)
         if before == NO_ROW and last_row[slot] != NO_ROW:  # the beginning of a copy: nothing before it counts
-            index.items[slot] = index.size[slot] = 0
+            index.items[slot] = sum(weak for _, weak in recovered.links.traces(slot))
+            index.size[slot] = 0
             index.begins_at(slot, row)
         append(slot, row, items, size, at_ms)
     return recovered

@@ -186,6 +186,30 @@ def test_a_trace_that_only_a_resource_gave_to_a_full_session_is_full_too() -> No
     assert _by_resource(desk, 11, trace=6).full == 1
 
 
+@pytest.mark.parametrize("crash", [False, True])
+@pytest.mark.parametrize("copy", [False, True])
+def test_a_session_that_only_a_resource_names_is_full_with_as_many_traces_as_it_may_have_items(
+    crash: bool, copy: bool
+) -> None:
+    desk = Desk(replace(POLICY, max_spans=3))
+    assert [_by_resource(desk, number, trace=number).kept for number in (1, 2)] == [1, 1]
+    assert not copy or desk.move(desk.slot("ann"))
+    if crash:
+        desk.crash()
+    assert [_by_resource(desk, number, trace=number).kept for number in (3, 4)] == [1, 0]
+    assert desk.send("traces", trace_request([span(1, 5)])).full == 1
+    claim = _only(desk.wait(0.4))
+    assert (claim.reason, _spans(desk, claim)) == ("max_size", {"span 1", "span 2", "span 3"})
+
+
+def test_a_trace_that_turns_out_to_be_of_another_session_does_not_fill_the_one_its_resource_named() -> None:
+    desk = Desk(replace(POLICY, max_spans=3))
+    for number in range(1, 5):
+        assert _by_resource(desk, number, trace=number).kept == 1
+        _say(desk, 10 + number, trace=number, session=f"bob {number}")
+    assert _by_resource(desk, 5, trace=5).kept == 1
+
+
 def test_late_telemetry_without_a_name_reopens_the_session_that_a_resource_named() -> None:
     desk = Desk()
     _by_resource(desk, 1, trace=5)
