@@ -18,10 +18,10 @@ from collector.store.finishing import Fate, Finishing
 from collector.store.rows import UNREADABLE
 from collector.store.sqlite import SqliteStore
 from judge.catalog import build
-from judge.verdict import NotJudged
+from judge.verdict import NotJudged, Place
 from tests.collector.receiving import Receiving, receiving
 from tests.collector.sessions.desk import NAMES
-from tests.collector.sessions.telemetry import span, trace_request
+from tests.collector.sessions.telemetry import span, span_id, trace_request
 from tests.fakes.clock import FakeClock
 
 RULES = Rules(build(), (), NAMES)
@@ -93,6 +93,14 @@ async def test_a_group_is_one_transaction(tmp_path: Path) -> None:
         assert report.statuses == ("kept",) * 3
         assert dict(report.tally.closed) == {"idle": 3}
         assert at.progress == [(0, False), (1, False), (2, False), (None, True), (None, False)]
+
+
+async def test_what_is_kept_says_where_in_a_trace_it_is_shown(tmp_path: Path) -> None:
+    async with _desk(tmp_path) as at:
+        await at.evaluation.evaluate(await at.tasks("ann"))
+        (session,) = await at.store.session("ann")
+        verdicts = await at.store.verdicts(session.ref)
+        assert {one.place for one in verdicts} == {Place(span_id(1).hex(), 2)}, "the end of the only span"
 
 
 async def test_large_sessions_are_written_before_more_are_read(tmp_path: Path) -> None:
