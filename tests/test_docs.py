@@ -129,7 +129,7 @@ def test_a_toml_example_parses(page: str, text: str) -> None:
 
 
 def test_every_example_says_what_it_is() -> None:
-    """So that the tests of its kind see it. Lines of `console` take minutes, those of `text` are for others' programs."""
+    """So that the tests of its kind see it. Lines of `console` take minutes, `text` is for others' programs."""
     known = {"sh", "yaml", "json", "toml", "python", "promql", "markdown", "console", "text"}
     assert {page: said for page, said in languages() if said not in known} == {}
 

@@ -12,10 +12,10 @@ import yaml
 from collector.config import load_config
 from collector.kafka.settings import KafkaTopics
 from tests.collector.sessions.telemetry import span, trace_id, trace_request
+from tests.documented.pages import ROOT, blocks
 from tests.end_to_end.server import Server, wait_for
 from tests.kafka.desk import Desk
 from tests.otelcol.collector import Collector
-from tests.test_docs import ROOT, blocks
 
 PAGES = [ROOT / "docs" / "kafka.md", ROOT / "docs" / "scaling.md"]
 SHOWN = [text for _, text in blocks("yaml", PAGES)]
