@@ -18,10 +18,11 @@ from collector.store.finishing import Fate, Finishing
 from collector.store.rows import UNREADABLE
 from collector.store.sqlite import SqliteStore
 from judge.catalog import build
-from judge.verdict import NotJudged, Place
+from judge.verdict import NotJudged
 from tests.collector.receiving import Receiving, receiving
 from tests.collector.sessions.desk import NAMES
-from tests.collector.sessions.telemetry import span, span_id, trace_request
+from tests.collector.sessions.telemetry import span_id, trace_request
+from tests.end_to_end.agents import tool_span
 from tests.fakes.clock import FakeClock
 
 RULES = Rules(build(), (), NAMES)
@@ -55,7 +56,7 @@ class Desk:
         """Sessions that have closed."""
         tasks = []
         for number, name in enumerate(names, start=1):
-            await self.half.ingest.accept("traces", trace_request([span(number, number, session__id=name)]))
+            await self.half.ingest.accept("traces", trace_request([tool_span(name, number, number)]))
             book = self.half.book
             slot = book.index.find(Owner(Kind.SESSION, name).digest)
             assert slot is not None
@@ -100,7 +101,10 @@ async def test_what_is_kept_says_where_in_a_trace_it_is_shown(tmp_path: Path) ->
         await at.evaluation.evaluate(await at.tasks("ann"))
         (session,) = await at.store.session("ann")
         verdicts = await at.store.verdicts(session.ref)
-        assert {one.place for one in verdicts} == {Place(span_id(1).hex(), 2)}, "the end of the only span"
+        ((parent, at_ns),) = {(one.place.parent, one.place.at_ns) for one in verdicts if one.place}
+        assert parent == span_id(1).hex()
+        assert at_ns == tool_span("ann", 1, 1).end_time_unix_nano
+        assert all(one.place for one in verdicts)
 
 
 async def test_large_sessions_are_written_before_more_are_read(tmp_path: Path) -> None:
