@@ -12,7 +12,10 @@ RemovalReason: TypeAlias = Literal["age", "size"]
 
 class StoreMetrics:
     def __init__(self, counter: Declare, gauge: DeclareGauge) -> None:
-        self._bytes = gauge("store_bytes", "Size of the verdict store: its file and log, or its tables with indexes")
+        self._bytes = gauge(
+            "store_bytes",
+            "Size of the verdict store: its file and log, or its tables with indexes. Replicas that share it tell the same",
+        )
         self._used_bytes = gauge(
             "store_used_bytes",
             "How much of it is in use, and held against retention.max_bytes; the rest is filled again first. Of "
