@@ -14,7 +14,7 @@ class StoreMetrics:
     def __init__(self, counter: Declare, gauge: DeclareGauge) -> None:
         self._bytes = gauge(
             "store_bytes",
-            "Size of the verdict store: its file and log, or its tables with indexes. Replicas that share it tell the same",
+            "Size of the verdict store: its file and log, or its tables with indexes. Replicas that share it agree",
         )
         self._used_bytes = gauge(
             "store_used_bytes",
