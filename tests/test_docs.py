@@ -27,11 +27,12 @@ from extractors.registry import CONVENTIONS, HARNESSES, Extractor, settings_of
 from judge.documents import parse_document
 from judge.rubrics import parse_rubric
 from judge.suites import parse_suite
-from tests.documented.pages import PAGES, ROOT, Command, blocks, commands, inline_commands, languages
+from tests.documented.pages import PAGES, ROOT, Command, blocks, commands, inline_commands, languages, name_of
 
 PLACEHOLDERS = {name: f"of-{name.lower()}" for name in ("DB_PASSWORD", "DATABASE_PASSWORD", "KAFKA_PASSWORD")}
 PLACEHOLDERS |= {"KAFKA": "kafka-1:9093", "AWS_BEARER_TOKEN_BEDROCK": "of-aws", "STORE_URL": "postgresql://a@b/c"}
 """What examples of configurations expect of their environment."""
+_HEADING_LINK = re.compile(r"\]\(([^)#]*)#([^)]+)\)")
 _LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
 
 
@@ -175,6 +176,20 @@ def test_links_between_documents_lead_somewhere(page: Path) -> None:
     for target in _LINK.findall(page.read_text(encoding="utf-8")):
         if "://" not in target:
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_into_documents_lead_to_a_heading(page: Path) -> None:
+    for target, heading in _HEADING_LINK.findall(page.read_text(encoding="utf-8")):
+        if "://" not in target:
+            assert heading in headings(page.parent / target if target else page), f"{target}#{heading}"
+
+
+def headings(page: Path) -> set[str]:
+    """As links name them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    plain = [re.sub(r"[^\w\- ]", "", title.lower()) for title in re.findall(r"^#+ (.+)$", text, re.MULTILINE)]
+    return {title.strip().replace(" ", "-") for title in plain}
 
 
 def test_every_document_is_in_the_index() -> None:

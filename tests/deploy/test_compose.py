@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import httpx
 import pytest
 import yaml
 from typer.testing import CliRunner
@@ -18,6 +19,7 @@ from typer.testing import CliRunner
 from collector.cli import app
 from collector.config import Config, load_config
 from tests.deploy.composed import NoCompose, compose_program, composed
+from tests.end_to_end.server import SPANJUDGE, wait_for
 from tests.integrations import require
 from tests.kafka.broker import Broker
 from tests.kafka.ports import free_ports
@@ -187,6 +189,37 @@ def test_configurations_of_ours_are_good(services: Services, tmp_path: Path) -> 
         assert config.export is not None
         assert config.export.otlp is not None
         assert config.export.otlp.endpoint.endswith("collector:14317")
+
+
+def test_one_process_starts_as_mounted_and_opens_the_page_for_the_token(program: Path, tmp_path: Path) -> None:
+    services = composed(program, FILE, "single", **VARIABLES)["services"]
+    directory = lay_out(services, tmp_path)["spanjudge"]
+    ports = dict(zip(("4317", "4318", "9464"), free_ports(3), strict=True))
+    file = directory / "spanjudge.yaml"
+    text = file.read_text().replace("data_dir: /data", f"data_dir: {tmp_path / 'data'}")
+    file.write_text(re.sub(r"0\.0\.0\.0:(\d+)", lambda found: f"127.0.0.1:{ports[found[1]]}", text))
+    token = CliRunner().invoke(app, ["token", "me"])
+    (directory / "tokens.yaml").write_text(f"tokens:\n{token.stdout}")
+    log = tmp_path / "log"
+    with log.open("wb") as output:
+        process = subprocess.Popen([str(SPANJUDGE), "run", "-c", str(file)], stdout=output, stderr=output)
+    try:
+        with httpx.Client(base_url=f"http://127.0.0.1:{ports['9464']}", trust_env=False) as client:
+            wait_for(lambda: _ready(client) or process.poll() is not None, "ready", 60)
+            assert process.poll() is None, log.read_text()
+            assert client.get("/api/v1/sessions").status_code == 401
+            shown = token.stderr.split()[-1]
+            assert client.get("/sessions", headers={"authorization": f"Bearer {shown}"}).status_code == 200
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _ready(client: httpx.Client) -> bool:
+    try:
+        return client.get("/readyz").status_code == 200
+    except httpx.TransportError:
+        return False
 
 
 def _writable(service: Service) -> Iterator[str]:

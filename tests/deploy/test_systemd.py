@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from collector.config import Config
+from collector.config import Config, load_config
+from collector.exposure import exposures
 from tests.end_to_end.server import SPANJUDGE, Server, wait_for
 from tests.integrations import require
 
@@ -88,6 +89,13 @@ def test_it_writes_into_its_state_directory_only() -> None:
     assert (one("ProtectSystem"), one("StateDirectory"), one("DynamicUser")) == ("strict", "spanjudge", "yes")
     assert one("WorkingDirectory") == "/var/lib/spanjudge"
     assert not {"ReadWritePaths", "BindPaths"} & settings().keys()
+
+
+def test_its_configuration_is_good_and_fits_the_unit() -> None:
+    config = load_config(FILE.with_name("spanjudge.yaml"), {})
+    assert str(config.data_dir) == f"/var/lib/{one('StateDirectory')}"
+    assert config.shutdown_seconds < int(one("TimeoutStopSec"))
+    assert not exposures(config)
 
 
 def test_secrets_come_from_a_file_and_not_from_the_unit() -> None:
