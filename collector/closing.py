@@ -47,9 +47,10 @@ class Closing:
             due = self._book.due(now_ms, most)
             if not await self._close(due, now_ms, wall_ms):
                 return
-            if len(due) < most:
+            if not self._book.behind:
                 self._metrics.closing_caught_up(self._clock.now_ns())
                 return
+            await asyncio.sleep(0)  # where nothing was due there was nothing to wait for
 
     async def _close(self, due: Sequence[tuple[Ref, str]], now_ms: int, wall_ms: int) -> bool:
         """False when the journal has failed."""

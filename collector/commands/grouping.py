@@ -11,7 +11,7 @@ from collector.journal.rows import NO_ROW, Row, RowKey, decode_key
 from collector.recordings import Reading, Recorded, Unreadable
 from collector.rules import session_names
 from collector.sessions.assembly import assemble
-from collector.sessions.book import Claim, Policy, SessionBook
+from collector.sessions.book import Claim, Discarded, Policy, SessionBook
 from collector.sessions.routing import Marks, Router
 from extractors.spans import Session
 
@@ -57,8 +57,7 @@ def group(readings: Iterable[Reading], config: Config) -> Grouped:
                 grouped.unreadable.append(reading)
             case Recorded():
                 rows.add(_route(router, reading, grouped))
-    after_ms = _NOW_MS + 10 * _IDLE_MS
-    closings = [book.close(ref, reason, after_ms) for ref, reason in book.due(after_ms)]
+    closings = _close_all(book, _NOW_MS + 10 * _IDLE_MS)
     rows.add(book.take_rows()[0])
     for claim in closings:
         if not isinstance(claim, Claim):
@@ -68,6 +67,14 @@ def group(readings: Iterable[Reading], config: Config) -> Grouped:
         grouped.sessions.append(assemble(claim, own, neighbours, names))
     grouped.sessions.sort(key=_first_ns)
     return grouped
+
+
+def _close_all(book: SessionBook, now_ms: int) -> list[Claim | Discarded | None]:
+    closings: list[Claim | Discarded | None] = []
+    while True:
+        closings += [book.close(ref, reason, now_ms) for ref, reason in book.due(now_ms)]
+        if not book.behind:
+            return closings
 
 
 def _route(router: Router, recorded: Recorded, grouped: Grouped) -> list[Row]:

@@ -245,8 +245,9 @@ class Share:
         while self.held and self.lost is None and (most := min(self.judging.room, _MOST_AT_ONCE)):
             due = self._book.due(now_ms, most)
             await self._close(due, now_ms, clock.now_ns() // _MS)
-            if len(due) < most:
+            if not self._book.behind:
                 return
+            await asyncio.sleep(0)  # where nothing was due there was nothing to wait for
 
     async def _close(self, due: Sequence[tuple[Ref, str]], now_ms: int, wall_ms: int) -> None:
         claims: list[Claim] = []

@@ -294,7 +294,7 @@ class SessionBook:
 
     def due(self, now_ms: int, most: int | None = None) -> list[tuple[Ref, str]]:
         """What to close now, at most so many, with the reason. Sessions judged long enough ago are forgotten on the
-        way. It is over soon, however many there are: what is left comes up at the next call."""
+        way. It is over soon, however many there are: what is left comes up at the next call, see `behind`."""
         self.hot.turn(now_ms, max(self.policy.idle_ms, _HOT_MS))
         found: dict[Ref, str] = {}
         for ref in islice(self._wheel.take(now_ms), _MOST_LOOKS):
@@ -313,6 +313,11 @@ class SessionBook:
                 if len(found) == most:
                     break
         return list(found.items())
+
+    @property
+    def behind(self) -> bool:
+        """Is there more to be looked at than the last call of `due` got to?"""
+        return self._wheel.left
 
     def _let_go(self, slot: int, now_ms: int) -> None:
         """Its late window is over."""

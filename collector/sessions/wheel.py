@@ -48,3 +48,8 @@ class Wheel:
             while bucket:
                 yield bucket.pop()
             self._ready.popleft()
+
+    @property
+    def left(self) -> bool:
+        """Was something not taken from the iterator?"""
+        return any(self._ready)

@@ -315,6 +315,19 @@ async def test_closing_has_caught_up_only_when_all_that_is_due_is_closed(tmp_pat
         assert at.half.value("closing_caught_up_timestamp_seconds") == began + 11
 
 
+async def test_however_many_sessions_are_looked_at_too_early_one_that_is_due_is_closed(tmp_path: Path) -> None:
+    async with desk(tmp_path, workers=0) as at:
+        busy = trace_request([span(number, number, session__id=f"busy {number}") for number in range(1, 6_001)])
+        await at.half.ingest.accept("traces", busy)
+        await at.send("idle", 6_001)
+        at.clock.advance(8)
+        await at.half.ingest.accept("traces", busy)
+        at.clock.advance(3)
+        await at.closing.tick()
+        assert at.judging.waiting == 1
+        assert at.half.value("closing_caught_up_timestamp_seconds") == at.clock.now_ns() / 1e9
+
+
 async def test_once_closing_is_stopped_what_is_due_stays_open(tmp_path: Path) -> None:
     async with desk(tmp_path) as at:
         await at.send("ann")

@@ -15,3 +15,9 @@ def test_a_request_of_too_many_parts_is_told_and_the_others_are_read() -> None:
     grouped = group([bomb, good], Config())
     assert [session.session_id for session in grouped.sessions] == ["ann"]
     assert [(problem.where, "smaller batches" in problem.cause) for problem in grouped.unreadable] == [("bomb", True)]
+
+
+def test_of_a_recording_of_very_many_sessions_none_is_left_out() -> None:
+    many = 6_000
+    spans = trace_request([span(number, number, session__id=f"chat {number}") for number in range(1, many + 1)])
+    assert len(group([Recorded("traces", spans, 0, "many")], Config()).sessions) == many
