@@ -18,8 +18,9 @@ import typer
 from rich.console import Console
 
 from collector.clock import SystemClock
+from collector.commands.destination import Destination, sender_to
 from collector.commands.files import fail
-from collector.commands.sending import Totals, Unreachable, send, sender_to
+from collector.commands.sending import Totals, Unreachable, send
 from collector.commands.terminal import console, safe, styled
 from collector.data_directory import STORE_FILE
 from collector.demo.report import Found, metric_lines, missing_verdicts, unasked, verdict_table
@@ -120,7 +121,7 @@ def _play(screen: Console, server: Server, sessions: Sequence[DemoSession], dire
 
 async def _send(server: Server, sessions: Sequence[DemoSession]) -> Totals:
     totals = Totals()
-    sender = sender_to(server.grpc, "grpc")
+    sender = sender_to(Destination(server.grpc))
     try:
         for session in sessions:
             for request in session.requests:

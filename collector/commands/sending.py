@@ -5,21 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
 
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from collector.config import OtlpExport
 from collector.exporters.otlp import Sender
-from collector.exporters.otlp_grpc import GrpcSender
-from collector.exporters.otlp_http import HttpSender
-from collector.exporters.otlp_status import Request
+from collector.exporters.otlp_status import CREDENTIALS_REFUSED, Request
 from collector.exporting import Delivered, Later, Rejected
 from collector.recordings import Recorded
-
-Protocol: TypeAlias = Literal["grpc", "http"]
 
 MAX_ATTEMPTS = 6
 FIRST_WAIT_S = 0.5
@@ -46,16 +40,8 @@ class Unreachable(Exception):
     """Nobody took anything, however often it was tried; the rest would fare no better."""
 
 
-def sender_to(endpoint: str, protocol: Protocol) -> Sender:
-    """Raises `ValueError` for an endpoint that is no http:// or https:// URL."""
-    if "://" not in endpoint:
-        endpoint = f"http://{endpoint}"
-    try:
-        if protocol == "grpc":
-            return GrpcSender(OtlpExport(endpoint=endpoint))
-        return HttpSender(OtlpExport(endpoint=endpoint, protocol="http/protobuf"))
-    except ValueError as error:
-        raise ValueError(str(error).replace("export.otlp.endpoint", "--endpoint")) from error
+class NotLetIn(Unreachable):
+    """The server wants a token or certificate that it was not shown; asking again changes nothing."""
 
 
 async def send(
@@ -68,7 +54,7 @@ async def send(
     """Send one request and count what became of it. `told` hears of retries.
 
     Waits (by `pause`) as long as the server asks (RetryInfo, Retry-After), else ever longer. Raises `Unreachable`
-    when it was not taken after `MAX_ATTEMPTS` tries.
+    when it was not taken after `MAX_ATTEMPTS` tries, and `NotLetIn` at once.
     """
     totals.requests += 1
     totals.items += recorded.items
@@ -88,6 +74,9 @@ async def send(
             case Rejected(reason, detail):
                 _refused(totals, recorded, f"{reason}: {detail}")
                 return
+            case Later(reason, detail) if reason in CREDENTIALS_REFUSED:
+                _refused(totals, recorded, f"{reason}: {detail}")
+                raise NotLetIn(f"{reason}: {detail}")
             case Later(reason, detail, after_s):
                 if attempt == MAX_ATTEMPTS:
                     _refused(totals, recorded, f"not taken after {attempt} tries: {reason}: {detail}")

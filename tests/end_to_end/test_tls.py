@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import os
 import signal
 import socket
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,7 @@ from collector.tls.served import ServedTls
 from judge.verdict import NotApplicable
 from tests.certificates import Authority
 from tests.end_to_end.agents import conversation
-from tests.end_to_end.server import Server, free_port, wait_for
+from tests.end_to_end.server import SPANJUDGE, Server, free_port, wait_for
 from tests.fakes.anthropic_stub import API_KEY, AnthropicStub, says
 from tests.fakes.otlp_sink import OtlpSink, grpc_sink
 from tests.fakes.tls import ListenerFiles, client_context, serial_shown
@@ -76,6 +78,34 @@ def test_without_certificate_or_in_plain_text_nothing_is_had_from_any_listener(s
         plain.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
         assert not plain.recv(100).startswith(b"\0\0")  # no frame of HTTP/2
     assert secured.readyz() == 200
+
+
+@pytest.mark.parametrize("protocol", ["grpc", "http"])
+def test_recordings_are_replayed_to_a_server_that_asks_who_we_are(
+    secured: Secured, tmp_path: Path, protocol: str
+) -> None:
+    (tmp_path / "traces.bin").write_bytes(conversation(f"replayed-{protocol}"))
+    (tmp_path / "token").write_text(f"{TOKEN}\n")
+    (tmp_path / "wrong").write_text(f"not-{TOKEN}\n")
+    address = secured.grpc if protocol == "grpc" else secured.http.removeprefix("http://")
+    usual: list[str | Path] = [tmp_path / "traces.bin", "--endpoint", address, "--protocol", protocol]
+    pair = secured.signer.issue(f"replaying-{protocol}")
+    shown: list[str | Path] = ["--tls-ca", secured.signer.certificate, "--tls-cert", pair.certificate]
+    shown += ["--tls-key", pair.key]
+
+    def replay(*more: str | Path) -> subprocess.CompletedProcess[str]:
+        arguments = [SPANJUDGE, "replay", *usual, *shown, *more]
+        environment = {**os.environ, "NO_PROXY": "127.0.0.1"}
+        return subprocess.run(arguments, env=environment, capture_output=True, text=True, timeout=60, check=False)
+
+    for refused in (replay(), replay("--token-file", tmp_path / "wrong")):
+        assert refused.returncode == 1
+        assert "does not let us in" in refused.stderr
+        assert "--token-file" in refused.stderr
+        assert TOKEN not in refused.stdout + refused.stderr
+    taken = replay("--token-file", tmp_path / "token")
+    assert taken.returncode == 0, taken.stderr
+    assert secured.judged(f"replayed-{protocol}").ref.tenant == "north"
 
 
 def test_strangers_leave_nothing_in_the_log(secured: Secured) -> None:
