@@ -60,16 +60,16 @@ def recorded() -> list[Recorded]:
 
 
 def _recorded(scenario: Path) -> Recorded:
-    said, trajectory = fields(scenario), _expected(scenario)
+    said, trajectory = fields(scenario), expected(scenario)
     if "mode" not in said:
         raise ValueError(f"{name_of(scenario)}/provenance.md does not say its mode")
     found = coverage(trajectory)
     if "like" in said:
-        found = beside(found, coverage(_expected(scenario.parent / said["like"])))
+        found = beside(found, coverage(expected(scenario.parent / said["like"])))
     return Recorded(trajectory.harness, said["mode"], found)
 
 
-def _expected(scenario: Path) -> Trajectory:
+def expected(scenario: Path) -> Trajectory:
     return _TRAJECTORY.validate_json((scenario / "expected.json").read_bytes())
 
 

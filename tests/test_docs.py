@@ -22,8 +22,6 @@ from collector.commands.remedies import remedy
 from collector.config import Config, load_config
 from collector.config_docs import reference, schema
 from collector.rules import load_rules
-from extractors.coverage import Signal
-from extractors.registry import CONVENTIONS, HARNESSES, Extractor, settings_of
 from judge.documents import parse_document
 from judge.rubrics import parse_rubric
 from judge.suites import parse_suite
@@ -217,47 +215,3 @@ def test_the_help_of_a_command_teaches_by_example(command: str) -> None:
     shown = CliRunner().invoke(app, [*command.split(), "--help"])
     assert shown.exit_code == 0
     assert f"spanjudge {command}" in shown.output.partition("Example")[2]
-
-
-# -- how to, by harness ------------------------------------------------------------------------------------------------
-
-READERS = (*HARNESSES, *CONVENTIONS)
-HOWTO = ROOT / "docs" / "howto"
-_NAME = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
-
-
-@pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.NAME)
-def test_each_harness_has_a_page_that_names_every_setting(reader: Extractor) -> None:
-    page = (HOWTO / f"{reader.NAME}.md").read_text(encoding="utf-8")
-    wanted = " ".join(setting.how or "" for setting in settings_of(reader.NAME))
-    names = {*_NAME.findall(wanted), *re.findall(r"\w+_\w+(?= =)|\w+(?==True)|\"(\w+)\":", wanted)} - {""}
-    assert {name for name in names if name not in page} == set()
-    assert f"--harness {reader.NAME} " in page
-
-
-_SAID_AS = {
-    Signal.HARNESS_VERSION: "version",
-    Signal.CATALOG: "on offer",
-    Signal.SYSTEM_PROMPT: "system prompt",
-    Signal.DEFINITIONS: "definitions of tools",
-}
-
-
-@pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.NAME)
-def test_a_page_of_a_harness_says_what_was_never_recorded_of_it(reader: Extractor) -> None:
-    page = (HOWTO / f"{reader.NAME}.md").read_text(encoding="utf-8").partition("## What cannot")[2]
-    never = {signal for setting in settings_of(reader.NAME) if setting.how is None for signal in setting.signals}
-    assert {signal for signal in never & _SAID_AS.keys() if _SAID_AS[signal] not in page} == set()
-
-
-def test_pages_of_harnesses_name_no_variable_that_nobody_else_knows() -> None:
-    """Those of OpenTelemetry's own exporters aside. What is in the list below was seen to work when it was recorded."""
-    known = {name for reader in READERS for each in settings_of(reader.NAME) for name in _NAME.findall(each.how or "")}
-    known |= {"OPENINFERENCE_HIDE_INPUT_MESSAGES", "OTEL_METRICS_INCLUDE_SESSION_ID", "META_ONLY"}
-    for page in HOWTO.glob("*.md"):
-        named = {name for name in _NAME.findall(page.read_text(encoding="utf-8")) if not _of_any_sdk(name)}
-        assert named - known - {"EVENT_ONLY", "SPAN_AND_EVENT"} == set(), page.name
-
-
-def _of_any_sdk(name: str) -> bool:
-    return name.startswith(("OTEL_EXPORTER_OTLP_", "OTEL_RESOURCE_", "OTEL_SERVICE_")) or name.endswith("S_EXPORTER")
