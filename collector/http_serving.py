@@ -15,6 +15,7 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 _IDLE_CONNECTION_S = 75  # longer than the idle time of common proxies, so that they close first
 _GRACE_S = 5
 _PATIENCE_S = 75  # for the head of a request, and again for its body
+_GOODBYE_S = 0.5  # for the answer to ours, within TLS, at the end
 
 
 def _patient(seconds: float) -> type[asyncio.Protocol]:
@@ -24,10 +25,13 @@ def _patient(seconds: float) -> type[asyncio.Protocol]:
         def connection_made(self, transport: asyncio.Transport) -> None:
             super().connection_made(transport)
             self._waited_for: object = None
+            self._goodbye: asyncio.TimerHandle | None = None
             self._look = asyncio.get_running_loop().call_later(seconds, self._look_again)
 
         def connection_lost(self, error: Exception | None) -> None:
             self._look.cancel()
+            if self._goodbye is not None:
+                self._goodbye.cancel()
             super().connection_lost(error)
 
         def _look_again(self) -> None:
@@ -37,6 +41,18 @@ def _patient(seconds: float) -> type[asyncio.Protocol]:
                 return
             self._waited_for = waiting_for
             self._look = asyncio.get_running_loop().call_later(seconds, self._look_again)
+
+        def shutdown(self) -> None:
+            super().shutdown()
+            if self.transport.get_extra_info("ssl_object") is not None:
+                self._goodbye = asyncio.get_running_loop().call_later(_GOODBYE_S, self._hang_up)
+
+        def _hang_up(self) -> None:
+            """A client that holds its connection and reads nothing never answers TLS's goodbye."""
+            if self.transport.is_closing() and not self.transport.get_write_buffer_size():
+                self.transport.abort()  # all that we had to say is said
+                return
+            self._goodbye = asyncio.get_running_loop().call_later(_GOODBYE_S, self._hang_up)
 
         def _waiting_for(self) -> object:
             """Which part of which request the client owes us; None when it waits for us."""
@@ -75,10 +91,11 @@ class HttpServer:
         *,
         tls: ssl.SSLContext | None = None,
         patience_s: float = _PATIENCE_S,
+        grace_s: int = _GRACE_S,
     ) -> None:
         """`listen` is address:port, `key` its place in the configuration, for messages; plain text without `tls`. A
-        client that has sent neither
-        the rest of a request's head, nor of its body, within one to two times `patience_s` is cut off."""
+        client that has sent neither the rest of a request's head, nor of its body, within one to two times `patience_s`
+        is cut off. At the end, requests under way get `grace_s`."""
         self._listen = listen
         self._key = key
         self._server = _Server(
@@ -91,7 +108,7 @@ class HttpServer:
                 lifespan="off",
                 ws="none",
                 timeout_keep_alive=_IDLE_CONNECTION_S,
-                timeout_graceful_shutdown=_GRACE_S,
+                timeout_graceful_shutdown=grace_s,
             ),
             tls,
         )

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 from starlette.applications import Starlette
@@ -13,6 +16,9 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from collector.http_serving import HttpServer
+from collector.tls.served import ServedTls
+from tests.certificates import Authority
+from tests.fakes.tls import ListenerFiles, client_context
 
 HEAD = b"POST / HTTP/1.1\r\nHost: spanjudge\r\nContent-Length: 4\r\n\r\n"
 
@@ -66,3 +72,25 @@ async def test_a_client_that_waits_for_its_answer_is_not_cut_off() -> None:
         asyncio.get_running_loop().call_later(0.1, go_on.set)
         async with asyncio.timeout(20):
             assert b"200 OK" in await reader.readline()
+
+
+async def test_a_client_that_does_not_answer_the_end_of_tls_is_not_waited_for(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    served = ServedTls(ListenerFiles(tmp_path / "served").take(authority.issue("server")).settings(), "test")
+    app = Starlette(routes=[Route("/", lambda _: PlainTextResponse("here"))])
+    server = HttpServer(app, "127.0.0.1:0", "test", tls=served.context(), grace_s=600)
+    address, task = await server.start()
+    host, _, port = address.rpartition(":")
+
+    def ask() -> ssl.SSLSocket:
+        """A socket of which nobody reads any more when the answer is there."""
+        plain = socket.create_connection((host, int(port)), timeout=20)
+        connection = client_context(authority).wrap_socket(plain, server_hostname=host)
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: spanjudge\r\n\r\n")
+        assert b"200 OK" in connection.recv(1000)
+        return connection
+
+    with await asyncio.to_thread(ask):
+        server.stop()
+        async with asyncio.timeout(60):
+            await task
