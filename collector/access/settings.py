@@ -95,8 +95,3 @@ class AccessSettings(Section):
     def configured(self) -> bool:
         """Whether anybody can be told apart."""
         return self.tokens_file is not None or (self.proxy is not None and self.proxy.header is not None)
-
-    def relative_to(self, base: Path) -> AccessSettings:
-        """With its paths taken from a directory."""
-        given = {"tokens_file": self.tokens_file, "session_key_file": self.session_key_file}
-        return self.model_copy(update={key: path and base / path for key, path in given.items()})
