@@ -45,6 +45,14 @@ class NotJudged:
     reason: str
     detail: str = ""
 
+    @property
+    def is_fault(self) -> bool:
+        """Whether something went wrong; not when this deployment just records, asks or spends no more than it does."""
+        return self.reason not in NO_FAULT
+
+
+NO_FAULT = frozenset({"content_not_recorded", "no_judge_configured", "budget_spent", "over_limit"})
+"""Reasons for which a verdict has no score although everything works as it was set up."""
 
 Outcome: TypeAlias = Score | NotApplicable | NotJudged
 

@@ -5,7 +5,8 @@ The span stands at the end of what was judged, by the sender's clock, where view
 
 Standard attributes follow the GenAI conventions; what those have no name for is under `spanjudge.`. The same verdict
 gives the same bytes and ids every time, so that sending it again replaces it. `NotApplicable` is not sent: there was
-nothing to evaluate. An ERROR status means that our own evaluation failed, never that the agent did badly.
+nothing to evaluate. An ERROR status means that our own evaluation failed, never that the agent did badly, nor that
+nothing was recorded to judge it by.
 """
 
 from __future__ import annotations
@@ -92,15 +93,19 @@ def _span(judged: Judged) -> Span:
         span.parent_span_id = parent
     if to := named or parent:
         span.links.append(Span.Link(trace_id=trace_id, span_id=to, flags=_SAMPLED_WITH_REMOTE_PARENT))
-    if isinstance(judged.verdict.outcome, NotJudged):
-        reason = judged.verdict.outcome.detail or judged.verdict.outcome.reason
-        span.status.CopyFrom(Status(code=Status.STATUS_CODE_ERROR, message=_cut(reason)))
+    if failure := _failure(judged):
+        span.status.CopyFrom(Status(code=Status.STATUS_CODE_ERROR, message=_cut(failure.detail or failure.reason)))
     return span
+
+
+def _failure(judged: Judged) -> NotJudged | None:
+    outcome = judged.verdict.outcome
+    return outcome if isinstance(outcome, NotJudged) and outcome.is_fault else None
 
 
 def _event(judged: Judged) -> LogRecord:
     trace_id, named, parent = _where(judged)
-    failed = isinstance(judged.verdict.outcome, NotJudged)
+    failed = _failure(judged) is not None
     return LogRecord(
         time_unix_nano=judged.judged_ns,
         observed_time_unix_nano=judged.judged_ns,
@@ -185,8 +190,12 @@ def _outcome(judged: Judged) -> Mapping[str, _Plain]:
                 "gen_ai.evaluation.score.label": label,
                 "gen_ai.evaluation.explanation": explanation,
             }
-        case NotJudged(reason, detail):
-            return {"error.type": reason, "gen_ai.evaluation.explanation": detail or None}
+        case NotJudged(reason, detail) as gap:
+            return {
+                "error.type": reason if gap.is_fault else None,
+                "spanjudge.not_judged.reason": reason,
+                "gen_ai.evaluation.explanation": detail or None,
+            }
         case NotApplicable(reason):
             return {"gen_ai.evaluation.explanation": reason}
 

@@ -18,6 +18,7 @@ from collector.metrics import RequestOutcome
 from collector.page.questions import FILTERS
 from judge.evaluators.skill_selection import SCALE
 from judge.gate_failures import FailedGate
+from judge.verdict import NO_FAULT
 from tests.deploy.alert_cases import CASES, ROOT, RULE_FILES, RULES, alerts, expectations, filled_in, groups, rule_of
 from tests.deploy.alerts_page import DOCS, PAGES, with_table
 from tests.integrations import require
@@ -250,3 +251,9 @@ def test_the_made_up_addresses_are_those_that_the_head_of_the_file_says_to_repla
     }
     assert all(address in head for address in set(re.findall(r"https://[\w.]+", rules)))
     assert (ROOT / "docs" / "runbooks").is_dir()
+
+
+def test_the_rules_call_a_fault_what_verdict_spans_call_an_error() -> None:
+    text = (RULES / "recording-rules.yaml").read_text(encoding="utf-8")
+    (reasons,) = re.findall(r'reason!~"([a-z_|]+)"', text)
+    assert set(reasons.split("|")) == NO_FAULT

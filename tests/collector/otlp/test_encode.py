@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
@@ -13,7 +14,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from collector.otlp.encode import MAX_TEXT_BYTES, SCOPE_NAME, session_trace_id, verdict_events, verdict_spans
 from extractors.anchors import Anchor
-from judge.verdict import Judged, NotApplicable, NotJudged, Place, Score, verdict_span_id
+from judge.verdict import NO_FAULT, Judged, NotApplicable, NotJudged, Place, Score, verdict_span_id
 from tests.fakes.verdicts import NOW_NS, SPAN_ID, TRACE_ID, judged
 
 
@@ -175,9 +176,20 @@ def test_an_evaluation_that_failed_is_an_error_with_its_type_and_no_score() -> N
     span = _span(item)
     assert (span.status.code, span.status.message) == (Status.STATUS_CODE_ERROR, "timed out")
     facts = _plain(span.attributes)
-    assert facts["error.type"] == "judge_unavailable"
+    assert facts["error.type"] == facts["spanjudge.not_judged.reason"] == "judge_unavailable"
     assert not [name for name in facts if name.startswith("gen_ai.evaluation.score")]
     assert _event(item).severity_number == SeverityNumber.SEVERITY_NUMBER_WARN
+
+
+@pytest.mark.parametrize("reason", sorted(NO_FAULT))
+def test_what_could_not_be_judged_by_nobodys_fault_is_no_error_and_says_why(reason: str) -> None:
+    item = judged(outcome=NotJudged(reason, "for this reason"))
+    span = _span(item)
+    facts = _plain(span.attributes)
+    assert span.status.code == Status.STATUS_CODE_UNSET
+    assert (facts["spanjudge.not_judged.reason"], "error.type" in facts) == (reason, False)
+    assert facts["gen_ai.evaluation.explanation"] == "for this reason"
+    assert _event(item).severity_number == SeverityNumber.SEVERITY_NUMBER_INFO
 
 
 def test_what_did_not_apply_is_not_sent() -> None:
