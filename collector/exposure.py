@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from collector.access.own_origin import is_loopback
-from collector.config import Config, Listener, OtlpExport
+from collector.config import Config, Listener, OtlpExport, StoreSettings
+from collector.judge_config import JudgeSettings
+from collector.kafka.settings import KafkaSettings
 
 _PROXIED = "unless a mesh or proxy in front does it"
+_CHECKED = {"verify-ca", "verify-full"}  # of PostgreSQL's sslmode: those that look whose certificate it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +35,10 @@ def exposures(config: Config) -> tuple[Exposure, ...]:
         for name, listener in (("grpc", receivers.grpc), ("http", receivers.http)):
             found += _of_receiver(f"receivers.{name}", listener, receivers.auth is not None)
     found += _of_admin(config)
-    if config.export.otlp is not None and config.role in {"all", "worker"}:
-        found += _of_export(config.export.otlp)
+    if config.role in {"all", "worker"}:
+        found += [*_of_export(config.export.otlp), *_of_judge(config.judge), *_of_store(config.store)]
+    if config.kafka is not None:
+        found += _of_kafka(config.kafka)
     return tuple(found)
 
 
@@ -66,15 +71,51 @@ def _of_admin(config: Config) -> Iterator[Exposure]:
         )
 
 
-def _of_export(export: OtlpExport) -> Iterator[Exposure]:
-    parts = urlsplit(export.endpoint)
-    if parts.scheme != "http" or is_loopback(f"{parts.hostname or ''}:0"):
+def _of_export(export: OtlpExport | None) -> Iterator[Exposure]:
+    if export is None or not _is_plain(export.endpoint):
         return
     if export.headers or export.bearer_token_file is not None:
         yield Exposure(
             "export.otlp.endpoint",
             f"{export.endpoint} is sent headers or a token in plain text: write https://, {_PROXIED}",
         )
+
+
+def _of_judge(judge: JudgeSettings) -> Iterator[Exposure]:
+    if judge.base_url is not None and _is_plain(judge.base_url):
+        yield Exposure(
+            "judge.base_url",
+            f"{judge.base_url} is asked in plain text, with the key and what agents did: write https://, {_PROXIED}",
+        )
+
+
+def _of_store(store: StoreSettings) -> Iterator[Exposure]:
+    if store.url is None:
+        return
+    from collector.store.postgres_url import postgres_url  # slow, and seldom needed
+
+    url = postgres_url(store.url.get_secret_value())
+    given = url.normalized_query
+    hosts = [*given.get("host", ()), url.host or ""]
+    local = all(not host or host.startswith("/") or is_loopback(f"{host}:0") for host in hosts)
+    if not local and not _CHECKED.issuperset(given.get("sslmode", ("prefer",))):
+        yield Exposure(
+            "store.url",
+            f"the database may be another, or be reached in plain text: add sslmode=verify-full, {_PROXIED}",
+        )
+
+
+def _of_kafka(kafka: KafkaSettings) -> Iterator[Exposure]:
+    if kafka.security_protocol == "SASL_PLAINTEXT" and not all(map(is_loopback, kafka.bootstrap_servers)):
+        yield Exposure(
+            "kafka.security_protocol", f"brokers are sent user and password in plain text: set SASL_SSL, {_PROXIED}"
+        )
+
+
+def _is_plain(url: str) -> bool:
+    """Whether what is sent there can be read on the way."""
+    parts = urlsplit(url)
+    return parts.scheme == "http" and not is_loopback(f"{parts.hostname or ''}:0")
 
 
 def _is_open(listener: Listener) -> bool:

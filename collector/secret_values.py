@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote, unquote_plus
 
 from pydantic import BaseModel, SecretStr
+
+_PASSWORDS = (
+    # As SQLAlchemy reads it, which takes more than a URL may hold: slashes and brackets, say.
+    re.compile(r"^[\w+.-]+://[^:/@]*:([^@]+)@"),
+    re.compile(r"[?&](?:ssl)?password=([^&]+)"),
+)
 
 
 def secret_values(of: object) -> tuple[str, ...]:
@@ -32,10 +39,6 @@ def _values(of: object) -> Iterator[str]:
 def _forms(secret: str) -> Iterator[str]:
     yield secret
     yield from secret.split()  # of a header, Bearer and the token
-    try:
-        password = urlsplit(secret).password
-    except ValueError:  # no URL at all
-        return
-    if password:
-        yield password
-        yield unquote(password)
+    for pattern in _PASSWORDS:
+        for password in pattern.findall(secret):
+            yield from (password, unquote(password), unquote_plus(password))

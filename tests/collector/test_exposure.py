@@ -74,3 +74,33 @@ def test_secrets_sent_in_plain_text_are_told_of() -> None:
         assert not _told(export={"otlp": {"endpoint": near, **secret}})
         assert not _told(export={"otlp": {"endpoint": far.replace("http:", "https:"), **secret}})
     assert not _told(export={"otlp": {"endpoint": far}})
+
+
+def test_a_judge_that_is_asked_in_plain_text_is_told_of() -> None:
+    (told,) = _told(judge={"base_url": "http://judge.example"})
+    assert told.startswith("judge.base_url: http://judge.example is asked in plain text")
+    for closed in ("https://judge.example", "http://127.0.0.1:8080"):
+        assert not _told(judge={"base_url": closed})
+
+
+@pytest.mark.parametrize("url", ["db.example/judge", "db.example/judge?sslmode=require", "/judge?host=db.example"])
+def test_a_database_whose_certificate_is_not_checked_is_told_of(url: str) -> None:
+    (told,) = _told(store={"url": f"postgresql://ann:sesame@{url}"})
+    assert told.startswith("store.url: ")
+    assert "sslmode=verify-full" in told
+    assert "sesame" not in told
+
+
+@pytest.mark.parametrize(
+    "url", ["db.example/judge?sslmode=verify-full", "localhost/judge", "/judge?host=/run/postgresql"]
+)
+def test_a_database_that_is_checked_or_near_is_not_told_of(url: str) -> None:
+    assert not _told(store={"url": f"postgresql://ann:sesame@{url}"})
+
+
+def test_a_password_for_brokers_in_plain_text_is_told_of() -> None:
+    sasl = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN", "username": "ann", "password": "sesame"}
+    (told,) = _told(role="router", kafka={"bootstrap_servers": "kafka:9092", **sasl})
+    assert told.startswith("kafka.security_protocol: ")
+    assert "sesame" not in told
+    assert not _told(role="router", kafka={"bootstrap_servers": "localhost:9092", **sasl})

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collector.config import Config
+import pytest
+
+from collector.config import Config, StoreSettings
 from collector.secret_values import secret_values
+from collector.store.postgres_url import postgres_url
 
 
 def test_secrets_of_every_section_are_found_and_passwords_within_urls() -> None:
@@ -24,6 +27,24 @@ def test_secrets_of_every_section_are_found_and_passwords_within_urls() -> None:
     found = set(secret_values(config))
     assert {"of-the-judge", "of/the/database", "of%2Fthe%2Fdatabase", "of-the-export", "of-kafka"} <= found
     assert "ana" not in found
+
+
+@pytest.mark.parametrize(
+    ("url", "password"),
+    [
+        ("postgresql://ana:o[pen@db/judge", "o[pen"),
+        ("postgresql://ana:open/sesame@db/judge", "open/sesame"),
+        ("postgresql://ana:open+sesame%21@db/judge", "open+sesame!"),
+        ("postgresql://ana:open?sesame#1@db/judge", "open?sesame#1"),
+        ("postgresql:///judge?host=db&user=ana&password=open%20sesame", "open sesame"),
+        ("postgresql://ana@db/judge?sslkey=us.key&sslpassword=sesame", "sesame"),
+    ],
+)
+def test_a_password_is_found_wherever_the_url_has_it(url: str, password: str) -> None:
+    """Each of these reaches the database with it."""
+    said = postgres_url(url)
+    assert password in {said.password, said.query.get("password"), said.query.get("sslpassword")}
+    assert password in secret_values(StoreSettings.model_validate({"url": url}))
 
 
 def test_defaults_hold_none() -> None:
