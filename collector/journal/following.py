@@ -17,6 +17,7 @@ from collector.errors import StoreUnavailable
 from collector.journal.rows import RowKey
 from collector.journal.segments import (
     DATA,
+    MOST_READERS,
     UNREADABLE,
     MissingRow,
     Segment,
@@ -91,7 +92,9 @@ class FollowedJournal:
         return found
 
     def _opened(self, path: Path, place: tuple[int, int]) -> Segment:
-        environment = lmdb.open(str(path), map_size=self._map_size, max_readers=510, readonly=True, create=False)
+        environment = lmdb.open(
+            str(path), map_size=self._map_size, max_readers=MOST_READERS, readonly=True, create=False
+        )
         try:
             require_whole(path, environment)
             descriptor = os.open(path / DATA, os.O_RDONLY)

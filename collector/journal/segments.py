@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import struct
+import sys
 import threading
 from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -22,10 +23,11 @@ import lmdb
 from collector.errors import StoreUnavailable
 from collector.journal.rows import FIRST_ROW, NO_ROW, Row, RowKey, decode_key, decode_keys, key_of
 
-DATA = "data.mdb"
+DATA, LOCK = "data.mdb", "lock.mdb"
 _KEYS_A_TURN = 4096
 _SLACK = 512 * 1024 * 1024  # room in the map above a segment's size for the commit that crosses it
-
+MOST_READERS = 510  # transactions at once, of all processes
+_LOCK_BYTES = 32_768  # what LMDB makes of so many
 
 UNREADABLE = (lmdb.CorruptedError, lmdb.PageNotFoundError, struct.error, ValueError)
 """What reading damaged pages, or rows of a later version, ends in."""
@@ -164,9 +166,21 @@ def _is_empty(file: Path) -> bool:
 def _remove_beginnings(segment: Path) -> None:
     """Where files cannot be opened, `rmtree` cannot remove them either."""
     with suppress(OSError):
-        for name in (DATA, "lock.mdb"):
+        for name in (DATA, LOCK):
             (segment / name).unlink(missing_ok=True)
         segment.rmdir()
+
+
+def _reserve_lock(segment: Path) -> None:
+    """Before LMDB maps its file of locks, which it makes without room on the disk: where there is none, the first write
+    into it ends the process by SIGBUS. Raises OSError instead."""
+    segment.mkdir(exist_ok=True)
+    if sys.platform == "linux":
+        descriptor = os.open(segment / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            os.posix_fallocate(descriptor, 0, _LOCK_BYTES)
+        finally:
+            os.close(descriptor)
 
 
 def place_of(segment: Path) -> tuple[int, int]:
@@ -215,9 +229,10 @@ class Segments:
 
     def _open(self, path: Path, first_row: int, opened_ms: int) -> Segment:
         size = map_size(self._segment_bytes)
+        _reserve_lock(path)
         try:
             environment = lmdb.open(
-                str(path), map_size=size, max_readers=510, metasync=self._durable, sync=self._durable
+                str(path), map_size=size, max_readers=MOST_READERS, metasync=self._durable, sync=self._durable
             )
         except (lmdb.InvalidError, lmdb.VersionMismatchError, lmdb.CorruptedError) as error:
             raise OSError(f"{error}; {self._remedy}") from error

@@ -69,6 +69,21 @@ def test_a_full_disk_refuses_is_shown_and_heals(small_disk: Path) -> None:
         assert server.metric("dropped_total", signal="traces", reason="refused") == 20
 
 
+def test_a_full_disk_ends_nothing_where_the_journal_has_to_begin_a_file(small_disk: Path) -> None:
+    """Other programs filled it: our own bound leaves room for what closings write."""
+    settings = {"journal": {"segment_bytes": 1024**2}, "sessions": {"idle_seconds": 5}}
+    with Server(small_disk / "server", **settings) as server:
+        server.send(_large("chat-1", 1))  # a file is full
+        ballast = _fill(small_disk)  # before it closes, which would begin the next one
+        code, details = server.refusal(conversation("chat-2", trace=2))
+        assert (code, "journal" in details) == (grpc.StatusCode.UNAVAILABLE, True)
+        assert server.process.poll() is None
+        ballast.unlink()
+        wait_for(lambda: server.readyz() == 200, "ready again")
+        server.send(conversation("chat-2", trace=2))
+        assert (server.judged("chat-1").spans, server.judged("chat-2").spans) == (20, 2)
+
+
 def test_too_little_room_refuses_before_the_disk_is_full(small_disk: Path) -> None:
     with Server(small_disk / "server", journal={"min_free_bytes": 4_000_000}) as server:
         ballast = small_disk / "ballast"

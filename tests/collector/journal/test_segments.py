@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 
 from collector.errors import StoreUnavailable
 from collector.journal.rows import NO_ROW, RowType
-from collector.journal.segments import ChainTooLarge, MissingRow, Segments
+from collector.journal.segments import MOST_READERS, ChainTooLarge, MissingRow, Segments
 from tests.collector.journal.rows import row
 
 SEGMENT_BYTES = 1024**2
@@ -81,6 +82,18 @@ def test_a_chain_with_more_bytes_than_are_wanted_is_not_read_and_what_it_is_told
 def test_values_are_read_for_wanted_types_only(tmp_path: Path) -> None:
     segments = _three_files(tmp_path)
     assert {value for _, value in segments.entries((RowType.CLOSED,))} == {b""}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere LMDB has its locks in memory")
+def test_the_locks_of_a_file_have_their_room_on_the_disk_and_are_no_larger_than_lmdb_makes_them(tmp_path: Path) -> None:
+    ours, lmdbs = tmp_path / "ours", tmp_path / "lmdbs"
+    segments = Segments(ours, 2**20)
+    segments.start(1, 0)
+    lmdb.open(str(lmdbs), max_readers=MOST_READERS).close()
+    (found,) = ours.glob("*/lock.mdb")
+    assert found.stat().st_size == (lmdbs / "lock.mdb").stat().st_size
+    assert found.stat().st_blocks * 512 >= found.stat().st_size
+    segments.close()
 
 
 def test_a_missing_row_is_named(tmp_path: Path) -> None:
