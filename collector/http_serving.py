@@ -10,23 +10,40 @@ from collections.abc import Generator
 
 import uvicorn
 from starlette.applications import Starlette
-from uvicorn.protocols.http.auto import AutoHTTPProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 _IDLE_CONNECTION_S = 75  # longer than the idle time of common proxies, so that they close first
 _GRACE_S = 5
 _PATIENCE_S = 75  # for the head of a request, and again for its body
+_MOST_HEAD_BYTES = 64 * 1024  # and what came with it in one piece
 _GOODBYE_S = 0.5  # for the answer to ours, within TLS, at the end
 
 
-def _patient(seconds: float) -> type[asyncio.Protocol]:
-    """uvicorn's connection, which waits for ever for the rest of a request, with an end to its patience."""
+def _connection(patience_s: float) -> type[asyncio.Protocol]:
+    """uvicorn's connection, which waits for ever for the rest of a request and keeps all of its head, whoever sends it,
+    with an end to both."""
 
-    class Connection(AutoHTTPProtocol):  # type: ignore[valid-type, misc]
-        def connection_made(self, transport: asyncio.Transport) -> None:
+    class Connection(HttpToolsProtocol):
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
+            self._beside_body = 0
             self._waited_for: object = None
             self._goodbye: asyncio.TimerHandle | None = None
-            self._look = asyncio.get_running_loop().call_later(seconds, self._look_again)
+            self._look = asyncio.get_running_loop().call_later(patience_s, self._look_again)
+
+        def data_received(self, data: bytes) -> None:
+            self._beside_body += len(data)
+            super().data_received(data)
+            if self._beside_body > _MOST_HEAD_BYTES and not self.transport.is_closing():
+                self.send_400_response("More headers than are taken.")
+
+        def on_message_begin(self) -> None:
+            self._beside_body = 0
+            super().on_message_begin()
+
+        def on_body(self, body: bytes) -> None:
+            self._beside_body = 0  # headers may come behind the body, too
+            super().on_body(body)
 
         def connection_lost(self, error: Exception | None) -> None:
             self._look.cancel()
@@ -40,7 +57,7 @@ def _patient(seconds: float) -> type[asyncio.Protocol]:
                 self.transport.abort()
                 return
             self._waited_for = waiting_for
-            self._look = asyncio.get_running_loop().call_later(seconds, self._look_again)
+            self._look = asyncio.get_running_loop().call_later(patience_s, self._look_again)
 
         def shutdown(self) -> None:
             super().shutdown()
@@ -56,7 +73,7 @@ def _patient(seconds: float) -> type[asyncio.Protocol]:
 
         def _waiting_for(self) -> object:
             """Which part of which request the client owes us; None when it waits for us."""
-            if self.cycle is None or self.cycle.response_complete:
+            if self.cycle is None or self.cycle.response_complete:  # type: ignore[redundant-expr] # so it says
                 return ("head after", self.cycle)
             return ("body of", self.cycle) if self.cycle.more_body else None
 
@@ -95,13 +112,13 @@ class HttpServer:
     ) -> None:
         """`listen` is address:port, `key` its place in the configuration, for messages; plain text without `tls`. A
         client that has sent neither the rest of a request's head, nor of its body, within one to two times `patience_s`
-        is cut off. At the end, requests under way get `grace_s`."""
+        is cut off, and so is one whose head does not end. At the end, requests under way get `grace_s`."""
         self._listen = listen
         self._key = key
         self._server = _Server(
             uvicorn.Config(
                 app,
-                http=_patient(patience_s),
+                http=_connection(patience_s),
                 log_config=None,
                 access_log=False,
                 proxy_headers=False,  # or whoever is on this machine could come from any address

@@ -65,6 +65,52 @@ async def test_a_request_that_never_ends_is_cut_off(sent: bytes) -> None:
         assert (b"200 OK" in answered) == (b"abcd" in sent)
 
 
+async def _flood(writer: asyncio.StreamWriter, more: bytes) -> None:
+    async with asyncio.timeout(20):
+        while True:
+            writer.write(more)
+            await writer.drain()
+            await asyncio.sleep(0)
+
+
+CHUNKED = b"POST / HTTP/1.1\r\nHost: spanjudge\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("begin", "more"),
+    [
+        (HEAD[:-2], b"x-more: and more\r\n" * 500),
+        (HEAD[:-2] + b"x-long: ", b"long" * 2000),
+        (b"POST /", b"long" * 2000),
+        (HEAD + b"abcd" + HEAD[:-2] + b"x-long: ", b"long" * 2000),
+        (CHUNKED + b"4\r\nabcd\r\n0\r\n", b"x-more: and more\r\n" * 500),
+        (CHUNKED + b"4;", b"long" * 2000),
+        (b"", b"\r\n" * 4000),
+    ],
+    ids=["many headers", "a long header", "a long path", "the second request", "trailers", "a chunk's name", "nothing"],
+)
+async def test_a_head_without_end_is_not_kept(begin: bytes, more: bytes) -> None:
+    go_on = asyncio.Event()
+    go_on.set()
+    async with _echoing(go_on, patience_s=600) as (_, writer):
+        writer.write(begin)
+        with pytest.raises(ConnectionError):
+            await _flood(writer, more)
+
+
+async def test_a_large_body_in_small_pieces_is_taken() -> None:
+    go_on = asyncio.Event()
+    go_on.set()
+    async with _echoing(go_on, patience_s=600) as (reader, writer):
+        writer.write(CHUNKED + b"3e8\r\n" + bytes(1000) + b"\r\n")
+        for _ in range(200):
+            writer.write(b"3e8;piece=1\r\n" + bytes(1000) + b"\r\n")
+            await writer.drain()
+        writer.write(b"0\r\nx-checked: yes\r\n\r\n")
+        async with asyncio.timeout(20):
+            assert b"200 OK" in await reader.readline()
+
+
 async def test_a_client_that_waits_for_its_answer_is_not_cut_off() -> None:
     go_on = asyncio.Event()
     async with _echoing(go_on, patience_s=0.01) as (reader, writer):
