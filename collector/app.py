@@ -16,6 +16,7 @@ import structlog
 from starlette.applications import Starlette
 
 from collector.access.access import Access
+from collector.access.turns import Turns
 from collector.admin import Check, admin_app
 from collector.api.routes import Api
 from collector.building import NO_JUDGE, Common, build_common
@@ -152,7 +153,8 @@ class App:
             }
             listen = self._config.admin.listen
             redaction = redaction_of(self._config.judge)
-            api = Api(self._store, self._clock, self._scales, redaction=redaction)
+            turns = Turns()
+            api = Api(self._store, self._clock, self._scales, redaction=redaction, turns=turns)
             public_url = self._config.page.public_url
             access = Access(self._config.access, listen, self._clock, self._metrics.access, public_url)
             notices["access"] = access.problem
@@ -160,7 +162,7 @@ class App:
             routes = api.routes()
             if self._config.page.enabled:
                 pages = {"/sessions": "sessions, for people: docs/page.md", **pages}
-                routes += page_routes(self._page_means(redaction))
+                routes += page_routes(self._page_means(redaction, turns))
             admin = admin_app(
                 self._metrics,
                 checks,
@@ -179,7 +181,7 @@ class App:
                 raise
         return Addresses(grpc_address, http_address, admin_address)
 
-    def _page_means(self, redaction: Redaction) -> Means:
+    def _page_means(self, redaction: Redaction, turns: Turns) -> Means:
         return Means(
             self._store,
             self._clock,
@@ -188,6 +190,7 @@ class App:
             self._config.page,
             redaction,
             Rendering(),
+            turns,
         )
 
     async def _serve(self, app: Starlette, listen: str, key: str) -> str:

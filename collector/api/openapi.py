@@ -33,7 +33,7 @@ _WHEN: Mapping[int, str] = {
     415: "The content type is not application/json.",
     422: "A field is missing, unknown or wrong; all of them are listed.",
     429: "Too many wrong tokens came from this address.",
-    503: "The store is away.",
+    503: "The store is away, or too many ask at once.",
 }
 _RETRY = {"Retry-After": {"description": "Seconds until it may work.", "schema": {"type": "string"}}}
 _CHALLENGE = {"WWW-Authenticate": {"description": "How to sign in.", "schema": {"type": "string"}}}

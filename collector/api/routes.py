@@ -14,7 +14,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from collector.access.any_text import ANY
+from collector.access.own_origin import SAFE_METHODS
 from collector.access.rejected import Rejected, refusal
+from collector.access.turns import Turns
 from collector.api.openapi import document
 from collector.api.operations import DOCUMENT, OPERATIONS, Name
 from collector.api.requests import (
@@ -28,6 +31,7 @@ from collector.api.requests import (
 from collector.clock import Clock
 from collector.errors import StoreUnavailable
 from collector.labelling import NotALabel, Said, label_of
+from collector.store.finding import closing_of, closings_seen
 from collector.store.labels import Label
 from collector.store.records import CLOSED_SESSION, JUDGED, tame
 from collector.store.store import ClosedSession, SessionFilter, SessionSummary, Store, VerdictFilter
@@ -45,7 +49,8 @@ MOST_TASK = 2_000
 
 
 class Api:
-    """`scales` by evaluator are those whose labels are all known; `redaction` masks what is shown of sessions."""
+    """`scales` by evaluator are those whose labels are all known; `redaction` masks what is shown of sessions;
+    `turns` are shared with the page."""
 
     def __init__(
         self,
@@ -54,11 +59,13 @@ class Api:
         scales: Mapping[str, Scale],
         *,
         redaction: Redaction = NOTHING,
+        turns: Turns | None = None,
     ) -> None:
         self._store = store
         self._clock = clock
         self._scales = scales
         self._redaction = redaction
+        self._turns = turns or Turns()
 
     def routes(self) -> list[BaseRoute]:
         handlers: Mapping[Name, Handler] = {
@@ -73,7 +80,7 @@ class Api:
             return JSONResponse(contract)
 
         served = [
-            Route(one.path.replace("{id}", "{id:path}"), self._guarded(handlers[one.name]), methods=[one.method])
+            Route(one.path.replace("{id}", f"{{id:{ANY}}}"), self._guarded(handlers[one.name]), methods=[one.method])
             for one in OPERATIONS
         ]
         return [*served, Route(DOCUMENT, tell_contract, methods=["GET"])]
@@ -81,7 +88,10 @@ class Api:
     def _guarded(self, handler: Handler) -> Handler:
         async def guarded(request: Request) -> Response:
             try:
-                return await handler(request)
+                if request.method not in SAFE_METHODS:  # its body has to come first
+                    return await handler(request)
+                async with self._turns.mine():
+                    return await handler(request)
             except Rejected as rejected:
                 return refusal(rejected)
             except StoreUnavailable as error:
@@ -109,19 +119,18 @@ class Api:
         asked = query(request, SessionAsked)
         visible, session_id = _tenants(request, asked.tenant), request.path_params["id"]
         only = next(iter(visible)) if visible is not None and len(visible) == 1 else asked.tenant
-        found = await self._store.session(session_id, only)
-        closings = [one for one in found if visible is None or one.ref.tenant in visible]
-        tenants = sorted({one.ref.tenant for one in closings})
-        if len(tenants) > 1:
+        closings = await closings_seen(self._store, session_id, only, visible)
+        if len(tenants := closings.tenants) > 1:
             raise Rejected(409, "ambiguous", ("tenant", f"several tenants have such a session: {', '.join(tenants)}"))
-        chosen = next((one for one in closings if asked.revision in {None, one.ref.revision}), None)
+        ref = closings.chosen(asked.revision)
+        chosen = None if ref is None else await closing_of(self._store, ref)
         if chosen is None:
-            raise Rejected(404, "not found", ("revision" if closings else "id", "there is none like this"))
+            raise Rejected(404, "not found", ("revision" if closings.refs else "id", "there is none like this"))
         return JSONResponse(
             {
                 # In a thread: a session may be large, and the event loop has telemetry to take.
                 "session": await asyncio.to_thread(_session, chosen, self._redaction),
-                "revisions": [one.ref.revision for one in closings],
+                "revisions": list(closings.revisions),
                 "verdicts": await self._with_labels(await self._store.verdicts(chosen.ref)),
             }
         )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from starlette.requests import Request
 
+from collector.access.turns import Turns
 from collector.clock import Clock
 from collector.page.rendering import Rendering
 from collector.page.settings import PageSettings
@@ -20,7 +21,7 @@ from judge.redaction import Redaction
 @dataclass(frozen=True, slots=True)
 class Means:
     """`scales` by evaluator are those whose labels are all known; `rules` gives those in force; `redaction` masks what
-    is shown of sessions."""
+    is shown of sessions; `turns` are shared with the API."""
 
     store: Store
     clock: Clock
@@ -29,6 +30,7 @@ class Means:
     settings: PageSettings
     redaction: Redaction
     rendering: Rendering
+    turns: Turns = field(default_factory=Turns)
 
 
 def tenants_of(request: Request) -> Tenants:

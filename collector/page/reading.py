@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from collector.access.rejected import Rejected
+from collector.store.finding import closing_of, closings_seen
 from collector.store.labels import Label
 from collector.store.listing import Tenants
 from collector.store.store import ClosedSession, Store
@@ -32,15 +33,14 @@ class Found:
 async def find(store: Store, session_id: str, tenant: str | None, revision: int | None, tenants: Tenants) -> Found:
     """The newest closing unless a revision is given. Raises `Rejected`: 404 also for what is of tenants that may not
     be seen, `Ambiguous` where several tenants have such a session."""
-    found = await store.session(session_id, tenant)
-    closings = [one for one in found if tenants is None or one.ref.tenant in tenants]
-    of_tenants = sorted({one.ref.tenant for one in closings})
-    if len(of_tenants) > 1:
-        raise Ambiguous(of_tenants)
-    chosen = next((one for one in closings if revision in {None, one.ref.revision}), None)
-    if chosen is None:
+    closings = await closings_seen(store, session_id, tenant, tenants)
+    if len(closings.tenants) > 1:
+        raise Ambiguous(closings.tenants)
+    chosen = closings.chosen(revision)
+    session = None if chosen is None else await closing_of(store, chosen)
+    if session is None:
         raise Rejected(404, "not found", ("", "there is no such session, or it is not kept any more"))
-    return Found(chosen, tuple(one.ref.revision for one in closings))
+    return Found(session, closings.revisions)
 
 
 async def labels_of(store: Store, verdicts: Sequence[Judged]) -> Mapping[str, list[Label]]:

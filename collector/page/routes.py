@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from collector.access.own_origin import SAFE_METHODS
 from collector.access.rejected import Rejected
 from collector.errors import StoreUnavailable
 from collector.page.addresses import address
@@ -37,7 +38,10 @@ def _guarded(means: Means, routes: Iterator[BaseRoute]) -> Iterator[BaseRoute]:
 def _guard(means: Means, handler: Handler) -> Handler:
     async def guarded(request: Request) -> Response:
         try:
-            return await handler(request)
+            if request.method not in SAFE_METHODS:  # its body has to come first
+                return await handler(request)
+            async with means.turns.mine():
+                return await handler(request)
         except Rejected as rejected:
             tenants = rejected.tenants if isinstance(rejected, Ambiguous) else ()
             answer = await _problem(means, request, rejected.status, rejected.error, rejected.problems, tenants)

@@ -9,6 +9,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from collector.access import csrf
+from collector.access.any_text import ANY
 from collector.access.rejected import Rejected
 from collector.page.addresses import address, closing_query, query_text, session_url
 from collector.page.means import Means, person_of, tenants_of
@@ -20,6 +21,7 @@ from collector.page.texts import Texts
 from collector.page.timeline import MOST_ENTRIES, happenings
 from collector.page.verdict_view import Beside
 from collector.page.whole_texts import part_of, text_of
+from collector.store.finding import closing_of
 from collector.store.store import ClosedSession
 from judge.verdict import SessionRef
 
@@ -34,7 +36,7 @@ class SessionPages:
     def routes(self) -> list[BaseRoute]:
         return [
             Route("/sessions", self._list, methods=["GET"]),
-            Route("/sessions/{id:path}", self._session, methods=["GET"]),
+            Route(f"/sessions/{{id:{ANY}}}", self._session, methods=["GET"]),
             Route("/text", self._text, methods=["GET"]),
             Route("/traces/{trace}", self._trace, methods=["GET"]),
             Route("/traces/{trace}/{span}", self._trace, methods=["GET"]),
@@ -125,9 +127,9 @@ class SessionPages:
         if not span:
             return RedirectResponse(session_url(refs[0]), 303)
         for ref in refs:
-            for closing in await store.session(ref.session_id, ref.tenant):
-                if closing.ref == ref and (at := _entry_of(closing, trace, span)) is not None:
-                    return RedirectResponse(_part_url(ref, at, span), 303)
+            closing = await closing_of(store, ref)
+            if closing is not None and (at := await asyncio.to_thread(_entry_of, closing, trace, span)) is not None:
+                return RedirectResponse(_part_url(ref, at, span), 303)
         return RedirectResponse(session_url(refs[0]), 303)
 
 

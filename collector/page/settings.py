@@ -19,7 +19,8 @@ class PageSettings(Section):
 
     enabled: bool = True
     public_url: str | None = Field(
-        None, description="where people reach the page, as https://spanjudge.example; for links to send to others"
+        None,
+        description="where people reach the page, as https://spanjudge.example, without a path; for links to send",
     )
     trace_url: str | None = Field(
         None,
@@ -42,10 +43,16 @@ class PageSettings(Section):
 
     @field_validator("public_url")
     @classmethod
-    def _is_a_prefix(cls, url: str | None) -> str | None:
-        if url is not None and (urlsplit(url).query or urlsplit(url).fragment):
-            raise ValueError("must be an address that paths are added to, without ? and #")
-        return url and url.rstrip("/")
+    def _is_a_whole_site(cls, url: str | None) -> str | None:
+        if url is None:
+            return None
+        parts = urlsplit(url)
+        if parts.path.strip("/") or "?" in url or "#" in url or "@" in parts.netloc:
+            # Links within the page begin with /sessions, and cookies and origins are those of the whole name.
+            raise ValueError(
+                "must be scheme://name:port alone: the page needs a name of its own, not a path of another"
+            )
+        return f"{parts.scheme}://{parts.netloc}"
 
     @field_validator("trace_url")
     @classmethod

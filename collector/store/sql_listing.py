@@ -31,6 +31,7 @@ from collector.store.listing import (
 from collector.store.listing_tables import catalogs, skill_loads, traces
 from collector.store.rows import NOT_APPLICABLE, name_of
 from collector.store.schema import questions, sessions, verdicts
+from collector.store.statements import mentions
 from collector.store.verdict_search import superseded, superseded_numbers
 from judge.verdict import SessionRef
 
@@ -79,7 +80,7 @@ class SqlListing:
         fitting = (
             select(sessions.c.number, sessions.c.closed_ns)
             .join(searched, searched.c.number == sessions.c.number)
-            .where(_has(wanted.text))
+            .where(mentions(wanted.text))
             .order_by(*NEWEST_FIRST)
             .limit(wanted.limit + 1)
         )
@@ -156,11 +157,6 @@ def _among(session: ColumnElement[int], *where: ColumnElement[bool]) -> ColumnEl
 
 def _of_tenants(tenants: Tenants) -> Sequence[ColumnElement[bool]]:
     return () if tenants is None else (sessions.c.tenant.in_(sorted(tenants)),)
-
-
-def _has(text: str) -> ColumnElement[bool]:
-    searched = (sessions.c.session_id, sessions.c.task, sessions.c.service)
-    return or_(*(column.icontains(text, autoescape=True) for column in searched))
 
 
 def _lines(to: Connection, places: Collection[Place]) -> tuple[Line, ...]:

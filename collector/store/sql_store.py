@@ -225,12 +225,14 @@ class SqlStore:
             for session_id, revision, tenant, *rest in await self._rows(statements.summaries(where))
         ]
 
-    async def session(self, session_id: str, tenant: str | None = None) -> list[ClosedSession]:
-        statement = (
-            select(sessions.c.number, sessions.c.record)
-            .where(sessions.c.session_id == session_id, *([] if tenant is None else [sessions.c.tenant == tenant]))
-            .order_by(sessions.c.revision.desc(), sessions.c.number.desc())
-        )
+    async def refs(self, session_id: str, tenant: str | None = None) -> list[SessionRef]:
+        columns = (sessions.c.session_id, sessions.c.revision, sessions.c.tenant)
+        return [SessionRef(*row) for row in await self._rows(statements.closings(columns, session_id, tenant))]
+
+    async def session(
+        self, session_id: str, tenant: str | None = None, revision: int | None = None
+    ) -> list[ClosedSession]:
+        statement = statements.closings((sessions.c.number, sessions.c.record), session_id, tenant, revision)
         return await self._read(lambda to: sessions_in(to, statement, self._damage))
 
     async def verdicts(self, ref: SessionRef) -> list[Judged]:

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, Select, delete, exists, false,
 from collector.store.inserting import insert
 from collector.store.judge_tables import batch_items
 from collector.store.metadata import Instant
-from collector.store.rows import NOT_APPLICABLE
+from collector.store.rows import NOT_APPLICABLE, storable
 from collector.store.schema import outbox, questions, sessions, verdicts
 from collector.store.store import Held, Hold, OfModel, SessionFilter
 from collector.store.verdict_search import superseded
@@ -42,6 +42,23 @@ def settle(
     if connection.scalar(still_open) is None:
         _add_verdicts(connection, number, follow(of_session(number)), now_ns, exporters)
     return True
+
+
+def mentions(text: str) -> ColumnElement[bool]:
+    """A session whose id, task or service has the text, whatever its case."""
+    searched = (sessions.c.session_id, sessions.c.task, sessions.c.service)
+    text = storable(text) or ""  # SQLite ends a pattern at NUL, which task and service do not have
+    return or_(*(column.icontains(text, autoescape=True) for column in searched)) if text else false()
+
+
+def closings(
+    columns: Sequence[ColumnElement[Any]], session_id: str, tenant: str | None, revision: int | None = None
+) -> Select[Any]:
+    """These columns of a session's closings, newest revision first; None: of any tenant, every revision."""
+    given = {sessions.c.tenant: tenant, sessions.c.revision: revision}
+    narrower = [column == value for column, value in given.items() if value is not None]
+    found = select(*columns).where(sessions.c.session_id == session_id, *narrower)
+    return found.order_by(sessions.c.revision.desc(), sessions.c.number.desc())
 
 
 def numbers_of(refs: Sequence[SessionRef]) -> Select[Any]:
@@ -208,8 +225,7 @@ def _conditions(where: SessionFilter) -> Iterator[ColumnElement[bool]]:
     if where.since_ns is not None:
         yield sessions.c.closed_ns >= where.since_ns
     if where.text:
-        searched = (sessions.c.session_id, sessions.c.task, sessions.c.service)
-        yield or_(*(column.icontains(where.text, autoescape=True) for column in searched))
+        yield mentions(where.text)
     found = [verdicts.c.session == sessions.c.number]
     if where.evaluator is not None:
         found.append(verdicts.c.evaluator == where.evaluator)

@@ -270,9 +270,14 @@ class Store(Protocol):
     async def sessions(self, where: SessionFilter) -> list[SessionSummary]:
         """Newest first."""
 
-    async def session(self, session_id: str, tenant: str | None = None) -> list[ClosedSession]:
-        """Every closing of the session, newest revision first; several tenants' when `tenant` is None. One that cannot
-        be read any more has no trajectory, and its note says so."""
+    async def refs(self, session_id: str, tenant: str | None = None) -> list[SessionRef]:
+        """Of every closing of the session, newest revision first; several tenants' when `tenant` is None."""
+
+    async def session(
+        self, session_id: str, tenant: str | None = None, revision: int | None = None
+    ) -> list[ClosedSession]:
+        """Every closing of the session, newest revision first, or only that of a revision; several tenants' when
+        `tenant` is None. One that cannot be read any more has no trajectory, and its note says so."""
 
     async def verdicts(self, ref: SessionRef) -> list[Judged]:
         """All verdicts of one closing, open questions included as `NotJudged("pending")`. One that cannot be read any

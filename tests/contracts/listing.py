@@ -195,6 +195,15 @@ class ListingContract:
         assert await store.finish(odd, [judged(skill=name)], [], [])
         assert await self.ids(store, skill=name) == ["s-1"]
 
+    @pytest.mark.parametrize("text", ["\x00", "zz\x00", "%", "_", "\\"])
+    async def test_a_search_finds_what_has_the_text_and_takes_no_character_for_any(
+        self, store: Store, text: str
+    ) -> None:
+        await store.finish(closed(), [], [], [])
+        assert await self.ids(store, text=text) == []
+        assert [one.ref.session_id for one in await store.sessions(SessionFilter(text=text))] == []
+        assert await self.ids(store, text="ORDER 7\x00") == ["s-1"]
+
     async def test_names_are_those_of_the_newest_sessions(self, store: Store) -> None:
         await store.finish(closed(), [judged(), judged(evaluator="budgets", outcome=NotApplicable("none"))], [], [])
         names = await store.listing.names()

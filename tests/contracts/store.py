@@ -76,6 +76,10 @@ class StoreContract:
         group = [finishing(session, [], [], next_only=True) for session in (second, first_anew)]
         assert await store.finish_all(group, []) == [Kept(), TooLate(2)]
         assert await store.session("s-1") == [second, closed()]
+        assert await store.refs("s-1") == [second.ref, closed().ref]
+        assert await store.session("s-1", "", 1) == [closed()]
+        assert await store.session("s-1", revision=3) == []
+        assert await store.refs("s-1", "north") == []
 
     async def test_what_was_judged_alone_is_superseded_with_the_session_that_it_belongs_to(self, store: Store) -> None:
         await store.finish(closed("trace"), [judged("trace")], [], [])

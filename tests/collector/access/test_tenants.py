@@ -109,7 +109,7 @@ async def product(tmp_path: Path) -> AsyncIterator[Running]:
 
 
 _VERDICT = _of("south", SECRET)[1][0].id
-_PATHS = {"id": "s-1", "id:path": "s-1", "trace": TRACE_ID, "span": ANCHOR.span_id or "", "version": "0", "name": "x"}
+_PATHS = {"id": "s-1", "id:any": "s-1", "trace": TRACE_ID, "span": ANCHOR.span_id or "", "version": "0", "name": "x"}
 _QUERIES: Sequence[Mapping[str, str]] = (
     {},
     {"tenant": "south"},

@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -112,9 +113,11 @@ async def test_a_session_comes_with_its_verdicts_and_what_people_said(client: ht
     assert labels == {YES.id: ["ana"], NO.id: [], WITHOUT.id: [], pending().id: []}
 
 
-async def test_an_id_may_hold_anything(client: httpx.AsyncClient) -> None:
-    quoted = httpx.URL("/api/v1/sessions/team%2Fa%20b%3Fc")
-    assert (await client.get(quoted)).json()["session"]["ref"]["session_id"] == SLASHED
+@pytest.mark.parametrize("session_id", [SLASHED, "a\r\nSet-Cookie: b=c", "\nlines\n", "nul\x00", "%2e", "ü"])
+async def test_an_id_may_hold_anything(client: httpx.AsyncClient, store: SqliteStore, session_id: str) -> None:
+    await store.finish(closed(session_id), [], [], [])
+    answer = await client.get(f"/api/v1/sessions/{quote(session_id, safe='')}")
+    assert answer.json()["session"]["ref"]["session_id"] == session_id
 
 
 async def test_what_is_not_there_is_not_found(client: httpx.AsyncClient) -> None:

@@ -359,11 +359,11 @@ async def test_a_session_of_several_tenants_offers_them(client: httpx.AsyncClien
 
 
 async def test_a_session_may_be_called_anything(client: httpx.AsyncClient, store: SqliteStore) -> None:
-    for name in ("..", "a/../b", "%2e", "?x=1#y", "ü <b>"):
+    for name in ("..", "a/../b", "%2e", "?x=1#y", "ü <b>", "a\r\nSet-Cookie: b=c", "two\nlines\n", "nul\x00"):
         await store.finish(closed(name, task=f"task of {name}", service="odd"), [], [], [])
     text = (await client.get("/sessions?service=odd")).text
     links = re.findall(r'<h2><a href="([^"]*)"', text)
-    assert len(links) == 5
+    assert len(links) == 8
     for link in links:
         assert "task of" in await text_of(client, html.unescape(link))
 

@@ -28,10 +28,15 @@ def test_an_address_may_have_braces_of_its_own() -> None:
     assert PageSettings(trace_url=url).trace_url == url
 
 
-def test_the_public_address_loses_its_last_slash_and_takes_no_query() -> None:
-    assert PageSettings(public_url="https://judge.example/x/").public_url == "https://judge.example/x"
-    with pytest.raises(ValidationError, match="paths are added to"):
-        PageSettings(public_url="https://judge.example/?a=b")
+@pytest.mark.parametrize("url", ["https://judge.example:8443", "https://judge.example:8443/"])
+def test_the_public_address_loses_its_last_slash(url: str) -> None:
+    assert PageSettings(public_url=url).public_url == "https://judge.example:8443"
+
+
+@pytest.mark.parametrize("rest", ["/x", "/x/", "/?a=b", "?", "#here", "//x"])
+def test_a_page_below_a_path_of_another_site_is_refused(rest: str) -> None:
+    with pytest.raises(ValidationError, match="a name of its own"):
+        PageSettings(public_url=f"https://judge.example{rest}")
 
 
 def test_a_suite_is_a_yaml_file() -> None:
