@@ -120,6 +120,7 @@ class HttpServer:
                 app,
                 http=_connection(patience_s),
                 log_config=None,
+                log_level="error",  # it warns of each request that is none: whoever comes could fill the log
                 access_log=False,
                 proxy_headers=False,  # or whoever is on this machine could come from any address
                 lifespan="off",

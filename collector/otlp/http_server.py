@@ -33,6 +33,7 @@ from collector.otlp.status import Answer, answer_to, response_to
 log = structlog.get_logger(__name__)
 
 _PROTOBUF, _JSON = "application/x-protobuf", "application/json"
+_MOST_REPEATED = 100  # characters of a header, in answers and in the log
 _THREAD_ABOVE = 64 * 1024  # bytes of JSON whose conversion would hold up the event loop
 
 
@@ -111,7 +112,7 @@ class _HttpReceiver:
     async def _accept(self, signal: Signal, request: Request, media: str) -> Receipt:
         tenant = self._tenant(request)  # before anything is read of somebody who may not send
         if media not in (_PROTOBUF, _JSON):
-            raise _Unsupported(f"content type {media or 'missing'!r}: send {_PROTOBUF} or {_JSON}")
+            raise _Unsupported(f"content type {media[:_MOST_REPEATED] or 'missing'!r}: send {_PROTOBUF} or {_JSON}")
         self._admit(int(request.headers.get("content-length") or 0))
         how = _inflate_for(request.headers.get("content-encoding", ""))
         with self._ingest.arriving() as arrived:
@@ -191,7 +192,7 @@ _INFLATE: dict[str, Inflate | None] = {
 def _inflate_for(encoding: str) -> Inflate | None:
     name = encoding.strip().lower()
     if name not in _INFLATE:
-        raise _Unsupported(f"content encoding {name!r}: send gzip, zstd, deflate or none")
+        raise _Unsupported(f"content encoding {name[:_MOST_REPEATED]!r}: send gzip, zstd, deflate or none")
     return _INFLATE[name]
 
 

@@ -109,8 +109,19 @@ def test_recordings_are_replayed_to_a_server_that_asks_who_we_are(
 
 
 def test_strangers_leave_nothing_in_the_log(secured: Secured) -> None:
-    """Neither a line for each connection, nor the name that they ask for."""
+    """Neither a line for each connection or request, nor the name that they ask for."""
     before = secured.output()
+    for address in secured.addresses[1:]:
+        host, _, port = address.rpartition(":")
+        context = client_context(secured.signer, secured.pair)
+        for request in (
+            b"no request\r\n\r\n",
+            b"GET / HTTP/1.1\r\nHost: x\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
+        ):
+            plain = socket.create_connection((host, int(port)), timeout=20)
+            with context.wrap_socket(plain, server_hostname="localhost") as connection:
+                connection.sendall(request)
+                assert connection.recv(100).startswith(b"HTTP/1.1 4")
     host, _, port = secured.grpc.rpartition(":")
     for _ in range(3):
         with socket.create_connection((host, int(port)), timeout=20) as plain:

@@ -18,6 +18,7 @@ from google.rpc.status_pb2 import Status
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
+from collector.arriving import Arriving
 from collector.clock import SystemClock
 from collector.complaints import Complaints
 from collector.ingest import Ingest, Limits, Receipt
@@ -137,6 +138,14 @@ async def test_an_encoding_nobody_knows_is_not_guessed_at(tmp_path: Path) -> Non
         assert "content encoding 'br'" in answer.text
 
 
+@pytest.mark.parametrize("headers", [{"content_type": "x" * 50_000}, {"content_encoding": "x" * 50_000}])
+async def test_a_long_header_is_not_repeated_at_length(tmp_path: Path, headers: dict[str, str]) -> None:
+    async with _http(tmp_path) as http:
+        answer = await http.send(ANN, headers.get("content_type", PROTOBUF), **headers)
+        assert answer.status_code == 415
+        assert len(answer.text) < 300
+
+
 @pytest.mark.parametrize("media", ["text/plain", "application/grpc", ""])
 async def test_another_media_type_is_not_supported(tmp_path: Path, media: str) -> None:
     async with _http(tmp_path) as http:
@@ -213,7 +222,7 @@ async def test_many_slow_senders_together_hold_no_more_than_may_be_pending(tmp_p
         headers = {"content-type": PROTOBUF}
         first = asyncio.create_task(http.client.post("/v1/traces", content=slowly(), headers=headers))
         async with asyncio.timeout(20):
-            while not http.half.ingest._arriving_bytes:  # noqa: ASYNC110 - nobody is told
+            while not http.half.ingest._arriving.bytes:  # noqa: ASYNC110 - nobody is told
                 await asyncio.sleep(0.01)
         refused = await http.send(bytes(60 * KIB))
         assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
@@ -235,7 +244,7 @@ async def test_json_that_waits_for_its_conversion_counts_as_pending_with_all_it_
         answers = await asyncio.gather(*(http.send(body, JSON, content_encoding="gzip") for _ in range(40)))
         codes = {answer.status_code for answer in answers}
         assert codes == {200, 503}
-        assert http.half.ingest._arriving_bytes == 0
+        assert http.half.ingest._arriving.bytes == 0
 
 
 async def test_the_largest_json_that_may_be_sent_fits_into_what_may_be_pending(tmp_path: Path) -> None:
@@ -250,7 +259,7 @@ class _Broken(Ingest):
     """An ingest with a bug."""
 
     def __init__(self) -> None:
-        self._arriving_bytes = 0
+        self._arriving = Arriving(self.admit)
 
     def admit(self, size: int) -> None:
         """There is room."""
