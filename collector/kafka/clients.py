@@ -12,8 +12,8 @@ from typing import Any, Literal
 import structlog
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.coordinator.assignors.abstract import AbstractPartitionAssignor
 from aiokafka.coordinator.assignors.range import RangePartitionAssignor
-from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from aiokafka.errors import InvalidSessionTimeoutError, KafkaError
 
 from collector.kafka.errors import KafkaNotReached, KafkaUnusable
@@ -73,12 +73,12 @@ class KafkaClients:
     def consumer(
         self,
         group: str | None = None,
+        assignor: type[AbstractPartitionAssignor] = RangePartitionAssignor,
         *,
         isolation: Literal["read_committed", "read_uncommitted"] = "read_committed",
-        sticky: bool = False,
     ) -> AIOKafkaConsumer:
-        """Of no topic yet; commits only what it is told to. Members of a group share partitions by ranges, so that the
-        same numbers of topics with equal counts go to one member; `sticky`: as few as can be change hands."""
+        """Of no topic yet; commits only what it is told to. Members of a group share out partitions by
+        their `assignor`, of which all need the same kind."""
         settings = self.settings
         usual: dict[str, Any] = {"metadata_max_age_ms": _METADATA_MS}
         with _naming("kafka.extra.consumer"):
@@ -90,7 +90,7 @@ class KafkaClients:
                 auto_offset_reset="earliest",  # who begins a partition looks itself where; this is for offsets gone by
                 isolation_level=isolation,
                 max_partition_fetch_bytes=settings.fetch_bytes,
-                partition_assignment_strategy=(StickyPartitionAssignor if sticky else RangePartitionAssignor,),
+                partition_assignment_strategy=(assignor,),
                 session_timeout_ms=_ms(settings.session_timeout_seconds),
                 heartbeat_interval_ms=_ms(settings.heartbeat_seconds),
                 rebalance_timeout_ms=_ms(settings.rebalance_timeout_seconds),

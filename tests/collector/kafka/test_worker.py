@@ -404,28 +404,6 @@ async def test_reading_pauses_while_too_many_closings_wait_and_goes_on_after(kaf
         assert half.value("kafka_shares_lost_total") == 0
 
 
-async def test_the_figure_to_scale_by_is_of_work_and_not_of_open_sessions(kafka: Desk, tmp_path: Path) -> None:
-    async with world(kafka, tmp_path) as there, working(there, max_waiting=2) as half:
-
-        async def figures(waiting: int, behind: int) -> bool:
-            found = (half.value("kafka_work_waiting_messages"), half.value("kafka_open_offsets_behind"))
-            return found == (waiting, behind)
-
-        for session in ("a", "b", "c"):
-            await there.send(session)
-        await half.has_read()
-        await eventually(lambda: figures(0, 3), "open sessions are no work that waits")
-        half.gate.open.clear()
-        await half.silence()
-        await eventually(lambda: figures(2, 3), "closings wait, and reading pauses", within_s=60)
-        for session in ("d", "e"):
-            await there.send(session)
-        await eventually(lambda: figures(4, 5), "so does what comes while it pauses", within_s=60)
-        half.gate.open.set()
-        await half.judged("a", "b", "c")
-        await eventually(lambda: figures(0, 5), "it is worked off", within_s=60)
-
-
 async def test_a_full_disk_pauses_reading_and_closing_goes_on(kafka: Desk, tmp_path: Path) -> None:
     async with (
         world(kafka, tmp_path) as there,
