@@ -12,8 +12,12 @@ import uvicorn
 from starlette.applications import Starlette
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from collector.open_files import tell_seldom
+
 _IDLE_CONNECTION_S = 75  # longer than the idle time of common proxies, so that they close first
 _GRACE_S = 5
+_WAITING = 512  # connections in the kernel
+_AT_ONCE = 16  # taken of these each time; asyncio tries as often, too, when it can take none
 _PATIENCE_S = 75  # for the head of a request, and again for its body
 _MOST_HEAD_BYTES = 64 * 1024  # and what came with it in one piece
 _GOODBYE_S = 0.5  # for the answer to ours, within TLS, at the end
@@ -122,6 +126,7 @@ class HttpServer:
                 log_config=None,
                 log_level="error",  # it warns of each request that is none: whoever comes could fill the log
                 access_log=False,
+                backlog=_AT_ONCE,
                 proxy_headers=False,  # or whoever is on this machine could come from any address
                 lifespan="off",
                 ws="none",
@@ -136,18 +141,21 @@ class HttpServer:
 
         Raises OSError, naming key and address, when it cannot be had.
         """
+        tell_seldom(asyncio.get_running_loop())
         host, _, port = self._listen.rpartition(":")
         host = host.strip("[]")
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         try:
             # Bound here, because uvicorn ends the process when it cannot bind.
-            bound = socket.create_server((host, int(port)), family=family, backlog=512)
+            bound = socket.create_server((host, int(port)), family=family)
         except (OSError, ValueError) as error:
             raise OSError(f"{self._key}: cannot listen on {self._listen}: {error}") from error
         task = asyncio.create_task(self._server.serve(sockets=[bound]), name=f"serving {self._key}")
         listening = asyncio.create_task(self._server.listening.wait())
         await asyncio.wait((listening, task), return_when=asyncio.FIRST_COMPLETED)
         listening.cancel()
+        if not task.done():
+            bound.listen(_WAITING)
         name = f"[{host}]" if family == socket.AF_INET6 else host
         return f"{name}:{bound.getsockname()[1]}", task
 

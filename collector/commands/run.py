@@ -54,7 +54,9 @@ def run(config_file: ConfigFile = None) -> None:
     from collector.judge_building import redaction_of
     from collector.kafka.errors import KafkaProblem
     from collector.logs import set_up_logs
+    from collector.open_files import allow_many
 
+    allow_many()
     now = _in_force(config_file)
     config = now.config
     set_up_logs(config.log, redaction_of(config.judge), secret_values(config))
