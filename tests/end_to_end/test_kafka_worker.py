@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaProducer
+from sqlalchemy import URL
 
 from collector.kafka.session_topic import session_headers, session_key
 from collector.kafka.settings import KafkaTopics
 from collector.sessions.keys import Kind, Owner
 from tests.collector.sessions.telemetry import span, trace_request
+from tests.end_to_end.agents import chat_span, request, tool_span
 from tests.end_to_end.server import Server, wait_for
+from tests.fakes.anthropic_stub import API_KEY, AnthropicStub, Reply, Request, hangs, says
 from tests.kafka.desk import Desk
 
 pytestmark = pytest.mark.integration("kafka")
@@ -40,12 +44,16 @@ class _Topics:
 
     def send(self, sessions: Sequence[str], first: int) -> None:
         """One span for each, as a router sends them."""
-        asyncio.run(self._send(sessions, first))
+        spans = {session: span(number, number, session__id=session) for number, session in enumerate(sessions, first)}
+        self.put({session: trace_request([one]) for session, one in spans.items()})
 
-    async def _send(self, sessions: Sequence[str], first: int) -> None:
+    def put(self, telemetry: Mapping[str, bytes]) -> None:
+        """A request for each session."""
+        asyncio.run(self._put(telemetry))
+
+    async def _put(self, telemetry: Mapping[str, bytes]) -> None:
         async with AIOKafkaProducer(bootstrap_servers=self._desk.bootstrap, acks="all") as producer:
-            for number, session in enumerate(sessions, first):
-                value = trace_request([span(number, number, session__id=session)])
+            for session, value in telemetry.items():
                 key = session_key(Owner(Kind.SESSION, session))
                 headers = session_headers("traces", "")
                 await producer.send(self.names["sessions"], value, key=key, headers=headers)
@@ -99,6 +107,47 @@ def test_what_a_killed_worker_had_is_judged_once_by_the_others(kafka: Desk, tmp_
     with second:  # after a restart there is nothing to do again
         wait_for(lambda: second.metric("kafka_partitions", state="held") == 4, "it has all partitions", within_s=60)
         assert topics.records() == records
+
+
+@pytest.mark.integration("postgres")
+def test_of_a_killed_workers_questions_only_those_on_their_way_are_asked_again(
+    kafka: Desk, tmp_path: Path, database: URL
+) -> None:
+    answers = iter(range(8))
+
+    def first_some_then_silence(question: Request) -> Reply:
+        return hangs()(question) if next(answers, None) is None else says()(question)
+
+    topics = _Topics(kafka, partitions=2)
+    names = [f"chat-{number}" for number in range(1, 13)]
+    with AnthropicStub(first_some_then_silence) as stub:
+        config = {
+            # Longer than it takes to kill it, and than an asking; the killed one's questions wait for as long.
+            "judge": {"api_key": API_KEY, "base_url": stub.url, "timeout_seconds": 20},
+            "store": {"url": database.render_as_string(hide_password=False), "lease_seconds": 21},
+        }
+        first, second = (_worker(tmp_path / name, topics, **config) for name in ("first", "second"))
+        with first:
+            topics.put({name: _asked(name, number) for number, name in enumerate(names, 1)})
+            topics.all_judged(names)  # but for what waits for the judge
+            wait_for(lambda: first.metric("judge_requests_total", outcome="answered") == 8, "eight answers are kept")
+            wait_for(lambda: len(stub.requests) >= 11, "others are on their way")
+            first.kill()
+            on_their_way = len(stub.requests) - 8
+            stub.default = says()
+            with second:
+                wait_for(lambda: not any(one[-1]["pending"] for one in topics.records().values()), "all answered", 120)
+        asked = Counter((one.prefix, one.question) for one in stub.requests)
+        again = [count for count in asked.values() if count > 1]
+        assert set(again) <= {2}
+        assert len(again) <= on_their_way
+        assert {one[-1]["revision"] for one in topics.records().values()} == {1}
+
+
+def _asked(session: str, number: int) -> bytes:
+    """A session about which there are questions, unlike those about others."""
+    answer = chat_span(session, number, number * 100 + 3, f"Is mug {number} in stock?", f"Yes, mug {number} is.")
+    return request([tool_span(session, number, number * 100 + 2), answer])
 
 
 def test_a_worker_without_its_topic_says_so(kafka: Desk, tmp_path: Path) -> None:
