@@ -13,17 +13,18 @@ from collector.page.moments import duration
 from collector.page.reading import Found
 from collector.page.texts import Texts
 from collector.page.timeline import MOST_ENTRIES, Entry, entries, happenings
-from collector.page.verdict_view import Beside, severity, verdict_view
+from collector.page.verdict_view import Beside, VerdictView, severity, verdict_view
 from collector.reading import Rules
 from extractors.coverage import missing
 from extractors.registry import UNRECOGNISED
 from extractors.trajectory import Trajectory
 from judge.passing import passed
-from judge.verdict import Judged, NotJudged
+from judge.verdict import Judged, NotApplicable, NotJudged, Score
 
 MOST_VERDICTS = 200
 """On the session as a whole, and in the list of failures."""
 _MOST_NAMES = 100
+_SAID = 240
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,9 @@ def session_values(
         if key in places:
             by_subject.setdefault(key, []).append(judged)
     rest = sorted((one for one in verdicts if _key(one) not in places), key=severity)
+    idle = [one for one in rest if isinstance(one.verdict.outcome, NotApplicable)]
+    views = [verdict_view(one, texts, beside) for one in rest[: min(MOST_VERDICTS, len(rest) - len(idle))]]
+    scored, unscored = _without_repeating(views)
     shown: list[Entry] = []
     if trajectory is not None:
         for one, entry in zip(on_page, entries(trajectory, on_page, texts, beside.trace_url), strict=True):
@@ -75,6 +79,7 @@ def session_values(
         "unreadable": trajectory is None,
         "unrecognised": trajectory is not None and trajectory.harness == UNRECOGNISED,
         "versions": _versions(trajectory, texts) if trajectory else [],
+        "ran": _ran(trajectory, texts) if trajectory else [],
         "remarks": [texts.name(one, 300) for one in (trajectory.notes if trajectory else ())][:_MOST_NAMES],
         "offered": _offered(trajectory, texts),
         "lacking": missing(trajectory) if trajectory and trajectory.harness != UNRECOGNISED else (),
@@ -88,8 +93,10 @@ def session_values(
         "first": first,
         "count": len(happened),
         "pages": _pages(len(happened), first),
-        "whole": [verdict_view(one, texts, beside) for one in rest[:MOST_VERDICTS]],
-        "whole_left_out": max(0, len(rest) - MOST_VERDICTS),
+        "whole": scored,
+        "unscored": unscored,
+        "whole_left_out": max(0, len(rest) - len(idle) - MOST_VERDICTS) + max(0, len(idle) - MOST_VERDICTS),
+        "idle": [verdict_view(one, texts, beside) for one in idle[:MOST_VERDICTS]],
         "failures": _jumps(verdicts, happened, first, texts),
         "reasons": _reasons(found, verdicts, beside, rules, texts),
     }
@@ -104,6 +111,39 @@ def _standing(verdicts: Sequence[Judged]) -> Standing:
     without = [judged.verdict.outcome.reason for judged in verdicts if isinstance(judged.verdict.outcome, NotJudged)]
     waiting = without.count("pending")
     return Standing(scores.count(True), scores.count(False), len(without) - waiting, waiting)
+
+
+@dataclass(frozen=True, slots=True)
+class Unscored:
+    """Verdicts that lack a score for the same reason, about which the same can be done."""
+
+    why: str
+    to_do: str
+    high_risk: bool
+    verdicts: tuple[VerdictView, ...]
+
+
+def _without_repeating(views: Sequence[VerdictView]) -> tuple[list[VerdictView], list[Unscored]]:
+    """Those to be shown one by one, and those of which the same would be said again and again."""
+    alike: dict[tuple[str, str], list[VerdictView]] = {}
+    for one in views:
+        if one.tone == "odd":
+            alike.setdefault((one.why, one.to_do), []).append(one)
+    groups = {key: found for key, found in alike.items() if len(found) > 1}
+    alone = [one for one in views if one.tone != "odd" or (one.why, one.to_do) not in groups]
+    return alone, [Unscored(*key, any(one.high_risk for one in found), tuple(found)) for key, found in groups.items()]
+
+
+def _ran(trajectory: Trajectory, texts: Texts) -> list[tuple[str, str]]:
+    """What went wrong or right, in a line: names and values of what was recorded."""
+    known = trajectory.versions
+    found = (
+        ("service", (known.service, known.service_version)),
+        ("agent", (known.agent, known.agent_version)),
+        ("harness", (trajectory.harness, known.harness_version)),
+        ("model", (", ".join(known.models_answered or known.models_requested),)),
+    )
+    return [(name, texts.name(words, 100)) for name, parts in found if (words := " ".join(filter(None, parts)))]
 
 
 def _versions(trajectory: Trajectory, texts: Texts) -> list[tuple[str, str | None]]:
@@ -148,13 +188,13 @@ def _pages(count: int, first: int) -> list[tuple[str, int, bool]]:
 
 @dataclass(frozen=True, slots=True)
 class Jump:
-    """A verdict that failed or has no score, and where it stands; `first` is the part of the timeline, None for the
-    verdicts on the session."""
+    """A verdict that failed, and where it stands; `first` is the part of the timeline where that is another one."""
 
-    tone: str
     evaluator: str
     label: str
     about: str
+    high_risk: bool
+    said: str
     verdict: str
     first: int | None
 
@@ -167,21 +207,34 @@ def _jumps(verdicts: Sequence[Judged], happened: Sequence[Any], first: int, text
         place = places.get(_key(judged))
         part = None if place is None else place - place % MOST_ENTRIES
         view = verdict_view(judged, texts, Beside({}, {}, {}))
-        jumps.append(Jump("bad", view.evaluator, view.label, view.about, view.id, None if part == first else part))
+        elsewhere = None if part == first else part
+        jumps.append(
+            Jump(view.evaluator, view.label, view.about, view.high_risk, _said(judged, texts), view.id, elsewhere)
+        )
     return jumps
+
+
+def _said(judged: Judged, texts: Texts) -> str:
+    outcome = judged.verdict.outcome
+    return texts.name(outcome.explanation, _SAID) if isinstance(outcome, Score) and outcome.explanation else ""
 
 
 def _reasons(
     found: Found, verdicts: Sequence[Judged], beside: Beside, rules: Rules, texts: Texts
-) -> Mapping[str, list[tuple[str, str]]]:
-    """Of evaluators and cases without a verdict, why: (name, reason) under what kind of reason it is."""
+) -> Mapping[str, list[tuple[list[str], str]]]:
+    """Of evaluators and cases without a verdict, why: (names, reason) under what kind of reason it is."""
     cases = [case for suite in rules.suites for case in suite.cases]
     told: list[Reason] = [
         *explain_evaluators(found.session, verdicts, rules, beside.waiting),
         *explain_cases(found.session, verdicts, cases, beside.waiting),
     ]
-    kinds: dict[str, list[tuple[str, str]]] = {}
+    kinds: dict[str, dict[str, list[str]]] = {}
     for reason in told:
         if reason.judged is None:
-            kinds.setdefault(reason.standing, []).append((texts.name(reason.of), texts.name(reason.why, 400)))
-    return {kind: kinds[kind][:_MOST_NAMES] for kind in ("no_verdict", "disabled", "does_not_match") if kind in kinds}
+            alike = kinds.setdefault(reason.standing, {}).setdefault(texts.name(reason.why, 400), [])
+            alike.append(texts.name(reason.of))
+    return {
+        kind: [(names[:_MOST_NAMES], why) for why, names in list(kinds[kind].items())[:_MOST_NAMES]]
+        for kind in ("no_verdict", "disabled", "does_not_match")
+        if kind in kinds
+    }

@@ -16,8 +16,19 @@ _TASK = 160
 
 
 @dataclass(frozen=True, slots=True)
+class Failure:
+    """`verdicts` failed alike; `skill` is "" where they are about none."""
+
+    evaluator: str
+    label: str
+    skill: str
+    verdicts: int
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
-    """One session as the list shows it. `task` is None where it was not recorded."""
+    """One session as the list shows it. `task` is None where it was not recorded; `more_failed` verdicts failed besides
+    `failures`."""
 
     url: str
     id: str
@@ -34,6 +45,8 @@ class Row:
     failed: int
     not_judged: int
     pending: int
+    failures: tuple[Failure, ...]
+    more_failed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,4 +96,14 @@ def _row(line: Line, redaction: Redaction) -> Row:
         line.failed,
         line.not_judged,
         line.pending,
+        tuple(
+            Failure(
+                texts.name(one.evaluator),
+                texts.name(one.label, 60),
+                texts.name(one.skill, 60) if one.skill else "",
+                one.verdicts,
+            )
+            for one in line.failures
+        ),
+        line.failed - sum(one.verdicts for one in line.failures),
     )

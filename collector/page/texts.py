@@ -11,6 +11,8 @@ from judge.verdict import SessionRef
 
 LONG = 1_200
 """Characters of a text before it is cut, with a link to all of it."""
+LINES = 40
+"""Lines of a text before it is cut likewise."""
 NAME = 120
 """Characters of a name."""
 
@@ -42,6 +44,7 @@ class Texts:
         """`of` names the text within the session, as `call.3.result`."""
         if text is None:
             return NOT_RECORDED
+        most = min(most, _end_of_line(text, LINES))
         left_out = max(0, len(text) - most)
         url = address("/text", {**closing_query(self.ref), "of": of})
         return Piece(visible(self.redaction.cut_before(text, most)), left_out, url if left_out else "")
@@ -53,3 +56,13 @@ class Texts:
         """On one line, and never empty."""
         line = visible(" ".join(self.redaction.cut_before(text, most).split())) or '""'
         return f"{line}…" if len(text) > most else line
+
+
+def _end_of_line(text: str, number: int) -> int:
+    """Where that line ends, counted from 1; the end of a text that has fewer."""
+    at = -1
+    for _ in range(number):
+        at = text.find("\n", at + 1)
+        if at < 0:
+            return len(text)
+    return at

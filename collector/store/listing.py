@@ -56,8 +56,23 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
+class Failed:
+    """So many verdicts of a session that failed alike. `skill` is None for those about something else."""
+
+    evaluator: str
+    label: str
+    skill: str | None
+    verdicts: int
+
+
+MOST_FAILED = 3
+"""So many kinds of failures a line tells."""
+
+
+@dataclass(frozen=True, slots=True)
 class Line:
-    """One closing of a session. `superseded`: it was closed and judged again later."""
+    """One closing of a session. `superseded`: it was closed and judged again later. `failures` are its first kinds,
+    those that were asked for before others."""
 
     ref: SessionRef
     harness: str
@@ -74,6 +89,7 @@ class Line:
     not_judged: int
     pending: int
     superseded: bool
+    failures: tuple[Failed, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

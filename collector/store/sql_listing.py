@@ -7,15 +7,18 @@ read: a row holds a whole record.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Integer, Select, and_, case, cast, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Integer, Select, and_, case, cast, func, or_, select, true
 
 from collector.store.listing import (
     COUNTED,
+    MOST_FAILED,
     SEARCHED,
     Counts,
+    Failed,
     Line,
     LoadsCounted,
     Names,
@@ -75,7 +78,7 @@ class SqlListing:
             places = [Place(ns, number) for number, ns in to.execute(found.limit(wanted.limit + 1))]
             more = len(places) > wanted.limit
             places = places[: wanted.limit]
-            return Page(_lines(to, places), places[-1] if more else None)
+            return Page(_lines(to, places, wanted), places[-1] if more else None)
         searched = found.limit(self._searched).subquery()
         fitting = (
             select(sessions.c.number, sessions.c.closed_ns)
@@ -87,12 +90,12 @@ class SqlListing:
         places = [Place(ns, number) for number, ns in to.execute(fitting)]
         if len(places) > wanted.limit:
             places = places[: wanted.limit]
-            return Page(_lines(to, places), places[-1])
+            return Page(_lines(to, places, wanted), places[-1])
         if wanted.after is None:
             places += _named(to, found, wanted.text, wanted.limit)
         last = to.execute(found.offset(self._searched - 1).limit(1)).first()
         following = None if last is None else Place(last.closed_ns, last.number)
-        return Page(_lines(to, places), following, searched_all=following is None)
+        return Page(_lines(to, places, wanted), following, searched_all=following is None)
 
 
 def _named(to: Connection, found: Select[Any], text: str, most: int) -> list[Place]:
@@ -123,13 +126,18 @@ def _conditions(wanted: Wanted) -> Iterator[ColumnElement[bool]]:
     yield from _by_verdicts(wanted)
 
 
-def _by_verdicts(wanted: Wanted) -> Iterator[ColumnElement[bool]]:
+def _of_one(wanted: Wanted) -> list[ColumnElement[bool]]:
+    """What is asked of one and the same verdict."""
     columns = {
         verdicts.c.evaluator: wanted.evaluator,
         verdicts.c.label: wanted.label,
         verdicts.c.skill: name_of(wanted.skill),
     }
-    of_one = [column == value for column, value in columns.items() if value is not None]
+    return [column == value for column, value in columns.items() if value is not None]
+
+
+def _by_verdicts(wanted: Wanted) -> Iterator[ColumnElement[bool]]:
+    of_one = _of_one(wanted)
     match wanted.outcome:
         case "failed":
             yield _among(verdicts.c.session, *of_one, verdicts.c.passed.is_(False))
@@ -159,13 +167,15 @@ def _of_tenants(tenants: Tenants) -> Sequence[ColumnElement[bool]]:
     return () if tenants is None else (sessions.c.tenant.in_(sorted(tenants)),)
 
 
-def _lines(to: Connection, places: Collection[Place]) -> tuple[Line, ...]:
+def _lines(to: Connection, places: Collection[Place], wanted: Wanted) -> tuple[Line, ...]:
+    numbers = [place.number for place in places]
     of_session = verdicts.c.session == sessions.c.number
     counted = (verdicts.c.passed.is_(True), verdicts.c.passed.is_(False), verdicts.c.label == _NOT_JUDGED)
     open_questions = select(func.count()).select_from(questions).where(questions.c.session == sessions.c.number)
     names = ("harness", "service", "agent", "version", "task", "closed_ns", "close_reason", "judged", "note")
     statement = (
         select(
+            sessions.c.number,
             sessions.c.session_id,
             sessions.c.revision,
             sessions.c.tenant,
@@ -174,13 +184,33 @@ def _lines(to: Connection, places: Collection[Place]) -> tuple[Line, ...]:
             open_questions.scalar_subquery(),
             superseded(),
         )
-        .where(sessions.c.number.in_([place.number for place in places]))
+        .where(sessions.c.number.in_(numbers))
         .order_by(*NEWEST_FIRST)
     )
+    failures = _failures(to, numbers, wanted)
     return tuple(
-        Line(SessionRef(session_id, revision, tenant), *rest)
-        for session_id, revision, tenant, *rest in to.execute(statement)
+        replace(Line(SessionRef(session_id, revision, tenant), *rest), failures=tuple(failures.get(number, ())))
+        for number, session_id, revision, tenant, *rest in to.execute(statement)
     )
+
+
+def _failures(to: Connection, numbers: Sequence[int], wanted: Wanted) -> Mapping[int, list[Failed]]:
+    """By the session's number. A session may have failed in thousands of ways: the database keeps the rest."""
+    kind = [verdicts.c[name] for name in ("evaluator", "label", "skill")]
+    first = case((and_(true(), *_of_one(wanted)), 0), else_=1)
+    place = func.row_number().over(partition_by=verdicts.c.session, order_by=[first, *kind]).label("place")
+    alike = (
+        select(verdicts.c.session, *kind, func.count().label("verdicts"), place)
+        .where(verdicts.c.session.in_(numbers), verdicts.c.passed.is_(False))
+        .group_by(verdicts.c.session, *kind)
+        .subquery()
+    )
+    names = ("session", "evaluator", "label", "skill", "verdicts")
+    told = select(*(alike.c[name] for name in names)).where(alike.c.place <= MOST_FAILED)
+    found: dict[int, list[Failed]] = {}
+    for session, *rest in to.execute(told.order_by(alike.c.session, alike.c.place)):
+        found.setdefault(session, []).append(Failed(*rest))
+    return found
 
 
 def _names(to: Connection, tenants: Tenants) -> Names:

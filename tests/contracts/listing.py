@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 import pytest_asyncio
 
-from collector.store.listing import LoadsCounted, Offered, Stretch, Wanted
+from collector.store.listing import MOST_FAILED, Failed, LoadsCounted, Offered, Stretch, Wanted
 from collector.store.sql_listing import SqlListing
 from collector.store.store import ClosedSession, SessionFilter, Store, VerdictFilter
 from extractors.anchors import Anchor
@@ -68,6 +68,22 @@ class ListingContract:
         assert (line.passed, line.failed, line.not_judged, line.pending) == (1, 1, 1, 1)
         assert (line.service, line.agent, line.harness, line.task) == ("shop", "clerk", "strands", "Refund order 7")
         assert (line.judged, line.superseded, page.following) == (True, False, None)
+
+    async def test_a_line_tells_how_its_session_failed_what_was_asked_for_first(self, store: Store) -> None:
+        alike = [judged(evaluator="step_efficiency", outcome=NO, skill=None, ref=f"call-{n}") for n in range(9)]
+        others = [judged(evaluator=name, outcome=NO, skill=None) for name in ("budgets", "composite", "faithfulness")]
+        of_skill = judged(outcome=NO, skill="maps", ref="load-1")
+        await store.finish(closed(), [judged(), of_skill, *alike, *others], [], [])
+        await store.finish(closed("s-2", closed_ns=NOW_NS + 1), [judged("s-2")], [], [])
+        fine, line = (await store.listing.page(Wanted())).lines
+        assert fine.failures == ()
+        assert [one.evaluator for one in line.failures] == ["budgets", "composite", "faithfulness"]
+        assert line.failed == 13
+        (line,) = (await store.listing.page(Wanted(skill="maps", label="no"))).lines
+        assert line.failures[0] == Failed("skill_selection", "no", "maps", 1)
+        assert len(line.failures) == MOST_FAILED
+        (line,) = (await store.listing.page(Wanted(evaluator="step_efficiency", outcome="failed"))).lines
+        assert line.failures[0] == Failed("step_efficiency", "no", None, 9)
 
     async def test_every_session_is_on_one_page_though_many_closed_at_the_same_moment(self, store: Store) -> None:
         for number in range(7):

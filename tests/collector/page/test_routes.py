@@ -19,7 +19,7 @@ from collector.store.sqlite import SqliteStore
 from extractors.trajectory import Prompt
 from judge.redaction import Redaction
 from judge.suites import parse_suite
-from judge.verdict import NotJudged, Score
+from judge.verdict import NotApplicable, NotJudged, Score
 from tests.fakes.page import page
 from tests.fakes.rich_session import TRACE, fill, rich_session, span
 from tests.fakes.verdicts import ANCHOR, NOW_NS, closed, judged
@@ -67,6 +67,7 @@ async def test_an_alert_s_link_shows_only_what_it_is_about(client: httpx.AsyncCl
     link = "/sessions?service=support-desk&skill=ledger&evaluator=skill_selection&label=No"
     text = await text_of(client, link)
     assert "desk-4711" in text
+    assert "Failed: skill_selection No of ledger , argument_correctness wrong_value , composite fail" in text
     assert "other" not in text
     assert "No session fits" in await text_of(client, link + "&outcome=passed")
 
@@ -91,7 +92,7 @@ async def test_pages_of_a_long_list_follow_each_other(client: httpx.AsyncClient,
 async def test_a_session_has_its_verdicts_beside_what_they_judge(client: httpx.AsyncClient) -> None:
     text = await text_of(client, "/sessions/desk-4711")
     refusal = text.index("The skill ledger is not enabled")
-    verdict = text.index("Nothing here is to be booked")
+    verdict = text.index("Nothing here is to be booked", refusal)
     assert refusal < verdict < text.index("order-finder", refusal)
     for fact in (
         "judge-m-4",
@@ -109,6 +110,27 @@ async def test_every_missing_score_says_why_and_what_to_do(client: httpx.AsyncCl
     assert "Why is there no score? judge_refused. What to do: the model declined to answer about this session" in text
     assert "waiting for a judge for 60 s; no attempt counted against it yet" in text
     assert "it was not enabled, or not there yet, when the session closed" in text
+
+
+async def test_what_is_the_same_of_many_evaluators_is_said_once(client: httpx.AsyncClient, store: SqliteStore) -> None:
+    reason = NotJudged("no_judge_configured", "nobody to ask")
+    verdicts = [
+        judged("again", name, outcome=reason, skill=None, ref="session") for name in ("faithfulness", "goal_completion")
+    ]
+    idle = judged("again", "budgets", outcome=NotApplicable("no case limits anything"), skill=None, ref="session")
+    await store.finish(closed("again"), [*verdicts, idle], [], [])
+    text = await text_of(client, "/sessions/again")
+    assert text.count("What to do: set ANTHROPIC_API_KEY") == 1
+    assert text.index("faithfulness") < text.index("goal_completion") < text.index("What to do:")
+    assert "Not applicable (1) budgets, version" in text
+    assert text.count("it was not enabled, or not there yet") == 1
+
+
+async def test_the_head_says_what_failed_why_and_what_ran(client: httpx.AsyncClient) -> None:
+    text = await text_of(client, "/sessions/desk-4711")
+    head = text[: text.index("Timeline")]
+    for fact in ("service support-desk", "model model-l-2", "pay_back got amount 1290.0 where 129.0 was paid."):
+        assert fact in head
 
 
 async def test_an_earlier_revision_is_kept_apart(client: httpx.AsyncClient, store: SqliteStore) -> None:

@@ -77,6 +77,14 @@ def test_a_long_text_is_cut_and_has_an_address_of_its_own() -> None:
     assert said.url == "/text?session=s-1&revision=1&of=answer"
 
 
+def test_a_text_of_many_short_lines_is_cut_as_well() -> None:
+    trajectory = replace(rich(), answer="\n".join(map(str, range(200))))
+    said = shown(trajectory)[-1].said
+    assert said is not None
+    assert (said.text or "").endswith("\n39")
+    assert said.left_out == len(trajectory.answer or "") - len(said.text or "")
+
+
 def test_what_cannot_be_seen_is_spelled_out() -> None:
     said = shown(replace(rich(), answer="pay \u202e321 now\x1b[2J"))[-1].said
     assert said is not None
