@@ -7,16 +7,14 @@ from importlib.metadata import version
 
 import structlog
 
-from collector.access.access import Access
-from collector.admin import Check, admin_app
 from collector.app import Addresses
 from collector.clock import Clock, SystemClock
 from collector.complaints import Complaints
 from collector.config import Config
-from collector.http_serving import HttpServer
 from collector.kafka.clients import KafkaClients
 from collector.kafka.producing import Producing
 from collector.kafka.receiver import kafka_ingest
+from collector.kafka.role_admin import RoleAdmin
 from collector.kafka.settings import KafkaSettings
 from collector.kafka.topics import RECEIVER, TopicWatch, ensure_topics
 from collector.listening import Listening
@@ -37,7 +35,6 @@ class ReceiverApp:
         self._clock = clock or SystemClock()
         self._metrics = Metrics(version("spanjudge"))
         self._tasks = Tasks()
-        self._admin: HttpServer | None = None
         self.failed = self._tasks.failed
 
     async def start(self) -> Addresses:
@@ -56,9 +53,10 @@ class ReceiverApp:
         self._listening = Listening(
             self._config.receivers, self._ingest, self._metrics, complaints, self._tasks.ended, self._guard
         )
+        self._admin = RoleAdmin(self._config, self._guard, self._clock, self._metrics)
         try:
             grpc_address, http_address = await self._listening.start()
-            admin_address = await self._serve_admin()
+            admin_address = await self._admin.start({"ingest": self._ingest.problem}, self._refresh, self._tasks.ended)
         except OSError:
             await self._listening.stop(0)
             await self._producing.stop()
@@ -67,30 +65,8 @@ class ReceiverApp:
         self._tasks.run("telling health", self._listening.tell_health())
         return Addresses(grpc_address, http_address, admin_address)
 
-    async def _serve_admin(self) -> str | None:
-        if not self._config.admin.enabled:
-            return None
-        checks: dict[str, Check] = {"ingest": self._check_ingest}
-        listen = self._config.admin.listen
-        access = Access(self._config.access, listen, self._clock, self._metrics.access)
-        notices: dict[str, Check] = {"credentials": self._check_credentials, "access": access.problem}
-        app = admin_app(self._metrics, checks, refresh=self._refresh, notices=notices, access=access)
-        tls = self._guard.admin.context() if self._guard.admin else None
-        self._admin = HttpServer(app, listen, "admin.listen", tls=tls)
-        address, task = await self._admin.start()
-        task.add_done_callback(self._tasks.ended)
-        self._listening.tasks.append(task)
-        return address
-
-    async def _check_ingest(self) -> str | None:
-        return self._ingest.problem()
-
-    async def _check_credentials(self) -> str | None:
-        return self._guard.problem()
-
-    async def _refresh(self) -> None:
+    def _refresh(self) -> None:
         self._metrics.kafka.pending(self._ingest.pending_bytes)
-        self._metrics.clock_stepped(self._clock.stepped_ns() / 1e9)
 
     def reload(self) -> None:
         """Nothing that a receiver goes by can change while it runs."""
@@ -104,7 +80,6 @@ class ReceiverApp:
         self._ingest.stop_taking()
         await step("requests", self._listening.stop(min(5.0, stopping.left_s(0.4))), until=0.5)
         await step("closing the producer", self._producing.stop(), until=0.8)
-        if self._admin is not None:
-            self._admin.stop()
-        await step("ending tasks", self._tasks.end(*self._listening.tasks), until=1.0)
+        self._admin.stop()
+        await step("ending tasks", self._tasks.end(*self._listening.tasks, *self._admin.tasks), until=1.0)
         log.info("stopped", pending_bytes=self._ingest.pending_bytes, left=stopping.left)

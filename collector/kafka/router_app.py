@@ -7,14 +7,12 @@ from importlib.metadata import version
 
 import structlog
 
-from collector.access.access import Access
-from collector.admin import Check, admin_app
 from collector.app import Addresses
 from collector.building import marks_of
 from collector.clock import Clock, SystemClock
 from collector.config import Config
-from collector.http_serving import HttpServer
 from collector.kafka.clients import KafkaClients
+from collector.kafka.role_admin import RoleAdmin
 from collector.kafka.router import KafkaRouter
 from collector.kafka.router_rules import routing_rules
 from collector.kafka.settings import KafkaSettings
@@ -36,7 +34,6 @@ class RouterApp:
         self._clock = clock or SystemClock()
         self._metrics = Metrics(version("spanjudge"))
         self._tasks = Tasks()
-        self._admin: HttpServer | None = None
         self.failed = self._tasks.failed
 
     async def start(self) -> Addresses:
@@ -48,36 +45,14 @@ class RouterApp:
         watch = TopicWatch(clients, layout.partitions, self._metrics.kafka.topic_problems)
         rules = routing_rules(self._config, self._kafka, marks_of(self._config))
         self._router = KafkaRouter(clients, layout, watch, rules, self._clock, self._metrics.kafka)
-        admin_address = await self._serve_admin()
+        self._admin = RoleAdmin(self._config, self._guard, self._clock, self._metrics)
+        admin_address = await self._admin.start(
+            {"routing": self._router.problem}, self._router.refresh, self._tasks.ended
+        )
         self._tasks.run("looking at certificates", self._guard.run())
         self._tasks.run("watching the topics", watch.run())
         self._tasks.run("routing", self._router.run())
         return Addresses(None, None, admin_address)
-
-    async def _serve_admin(self) -> str | None:
-        if not self._config.admin.enabled:
-            return None
-        checks: dict[str, Check] = {"routing": self._check_routing}
-        listen = self._config.admin.listen
-        access = Access(self._config.access, listen, self._clock, self._metrics.access)
-        notices: dict[str, Check] = {"credentials": self._check_credentials, "access": access.problem}
-        app = admin_app(self._metrics, checks, refresh=self._refresh, notices=notices, access=access)
-        tls = self._guard.admin.context() if self._guard.admin else None
-        self._admin = HttpServer(app, listen, "admin.listen", tls=tls)
-        address, task = await self._admin.start()
-        task.add_done_callback(self._tasks.ended)
-        self._admin_task = task
-        return address
-
-    async def _check_routing(self) -> str | None:
-        return self._router.problem()
-
-    async def _check_credentials(self) -> str | None:
-        return self._guard.problem()
-
-    async def _refresh(self) -> None:
-        self._router.refresh()
-        self._metrics.clock_stepped(self._clock.stepped_ns() / 1e9)
 
     def reload(self) -> None:
         """Every router must go by the same rules, so none changes them while others run."""
@@ -89,8 +64,6 @@ class RouterApp:
         step = stopping.step
         log.info("stopping", within_seconds=round(stopping.left_s(), 1))
         await step("leaving the group", self._router.stop(stopping.left_s(0.7)), until=0.8)
-        if self._admin is not None:
-            self._admin.stop()
-        others = [self._admin_task] if self._admin is not None else []
-        await step("ending tasks", self._tasks.end(*others), until=1.0)
+        self._admin.stop()
+        await step("ending tasks", self._tasks.end(*self._admin.tasks), until=1.0)
         log.info("stopped", left=stopping.left)
