@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import structlog
 
+from collector.arriving import Arriving
 from collector.clock import Clock
 from collector.errors import Refused, StoreUnavailable
 from collector.journal.journal import Journal
@@ -61,7 +62,7 @@ class Ingest:
         self._metrics = metrics
         self._on_recovered = on_recovered
         self._in_flight = 0
-        self._arriving_bytes = 0
+        self._arriving = Arriving(self.admit)
         self._no_room: str | None = None
         self._stopping = False
 
@@ -85,28 +86,15 @@ class Ingest:
         limits = self._limits
         if self._in_flight >= limits.in_flight:
             raise Refused("in_flight", f"{self._in_flight} requests are waiting for the disk", retry_after_s=1)
-        pending = self._journal.pending_bytes + self._arriving_bytes
+        pending = self._journal.pending_bytes + self._arriving.bytes
         if pending + size > limits.pending_bytes:
             raise Refused("pending_bytes", f"{pending} bytes are being received, or wait for the disk", 1)
         if len(self._book.index) > limits.open_sessions:
             raise Refused("open_sessions", f"{len(self._book.index)} sessions are open", retry_after_s=15)
 
-    @contextmanager
-    def arriving(self) -> Iterator[Callable[[int], None]]:
-        """While a body is being received in parts: call for each part with its bytes. Many slow senders must not fill
-        the memory, so they count as pending. Raises `Refused`."""
-        held = 0
-
-        def part(size: int) -> None:
-            nonlocal held
-            self.admit(size)
-            held += size
-            self._arriving_bytes += size
-
-        try:
-            yield part
-        finally:
-            self._arriving_bytes -= held
+    def arriving(self) -> AbstractContextManager[Callable[[int], None]]:
+        """While a body is being received in parts: call for each part with its bytes. Raises `Refused`."""
+        return self._arriving.body()
 
     async def accept(self, signal: Signal, request: bytes, tenant: str = "") -> Receipt:
         """Take an uncompressed Export{Trace,Logs}ServiceRequest; durable on return.

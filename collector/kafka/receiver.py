@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
 from aiokafka.errors import KafkaError
 
+from collector.arriving import Arriving
 from collector.building import marks_of
 from collector.config import Config
 from collector.errors import Refused
@@ -60,7 +61,7 @@ class KafkaIngest:
         self._most_bytes = most_bytes
         self._delivery_s = delivery_s
         self._in_flight = 0
-        self._arriving_bytes = 0
+        self._arriving = Arriving(self.admit)
         self._unsent_bytes = 0
         self._stopping = False
 
@@ -83,25 +84,13 @@ class KafkaIngest:
             raise Refused("kafka_unavailable", self._watch.problem, _RETRY_S)
         if self._in_flight >= self._limits.in_flight:
             raise Refused("in_flight", f"{self._in_flight} requests are waiting for Kafka", retry_after_s=1)
-        pending = self._unsent_bytes + self._arriving_bytes
+        pending = self._unsent_bytes + self._arriving.bytes
         if pending + size > self._limits.pending_bytes:
             raise Refused("pending_bytes", f"{pending} bytes are being received, or wait for Kafka", retry_after_s=1)
 
-    @contextmanager
-    def arriving(self) -> Iterator[Callable[[int], None]]:
+    def arriving(self) -> AbstractContextManager[Callable[[int], None]]:
         """While a body is being received in parts: call for each part with its bytes. Raises `Refused`."""
-        held = 0
-
-        def part(size: int) -> None:
-            nonlocal held
-            self.admit(size)
-            held += size
-            self._arriving_bytes += size
-
-        try:
-            yield part
-        finally:
-            self._arriving_bytes -= held
+        return self._arriving.body()
 
     async def accept(self, signal: Signal, request: bytes, tenant: str = "") -> Receipt:
         """Take an uncompressed Export{Trace,Logs}ServiceRequest; Kafka has it on return.
