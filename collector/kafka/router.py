@@ -12,6 +12,7 @@ from aiokafka import ConsumerRebalanceListener, TopicPartition
 from aiokafka.errors import CorruptRecordException, IllegalStateError, KafkaError
 
 from collector.clock import Clock
+from collector.kafka.assignors import ranges
 from collector.kafka.clients import KafkaClients, read_fault, stop
 from collector.kafka.joins import Joins
 from collector.kafka.lane import Lane
@@ -20,6 +21,7 @@ from collector.kafka.metrics import KafkaMetrics
 from collector.kafka.polling import poll
 from collector.kafka.reading_again import ReadingAgain
 from collector.kafka.router_metrics import RouterState
+from collector.kafka.router_rules import fingerprint
 from collector.kafka.topics import Layout, TopicWatch
 
 log = structlog.get_logger(__name__)
@@ -57,6 +59,7 @@ class KafkaRouter(ConsumerRebalanceListener):  # type: ignore[misc]  # the libra
         self._membership: str | None = "not yet a member of its group"
         self._unread = 0
         self._joins = Joins(clients.settings.instance_id)
+        self._assignor = ranges(fingerprint(rules, clients.settings), self._hear_of_settings)
         self._parts = LaneParts(
             clients, layout, rules, clock, metrics, self._again, lambda: watch.problem, self._parked_bytes
         )
@@ -93,7 +96,7 @@ class KafkaRouter(ConsumerRebalanceListener):  # type: ignore[misc]  # the libra
         """Until `stop`. Raises `KafkaNotReached` when Kafka cannot be reached at the start."""
         settings = self._clients.settings
         self._consumer = await self._clients.started(
-            lambda: self._clients.consumer(settings.router_group, isolation=settings.isolation)
+            lambda: self._clients.consumer(settings.router_group, self._assignor, isolation=settings.isolation)
         )
         self._consumer.subscribe([self._topics.spans, self._topics.logs], listener=self)
         try:
@@ -174,6 +177,13 @@ class KafkaRouter(ConsumerRebalanceListener):  # type: ignore[misc]  # the libra
             lane = self._lanes[number] = Lane(number, self._parts, self._seek)
             lane.start()
         log.info("partitions_assigned", partitions=sorted(ours))
+
+    def _hear_of_settings(self, differ: bool) -> None:
+        self._metrics.router.settings_differ(differ)
+        if differ:
+            log.warning(
+                "kafka_routers_differ", problem="routers of the group go by different settings: restart them all"
+            )
 
     def _numbers(self, assigned: frozenset[TopicPartition]) -> set[int]:
         """Partitions that we have of both topics, and that were there at our start."""

@@ -58,6 +58,10 @@ class RouterMetrics:
         self._behind = gauge(
             "kafka_router_behind_seconds", "Everything that stood in its partitions this long ago has been read"
         )
+        self._differ = gauge(
+            "kafka_router_settings_differ",
+            "1 at the router that shares out partitions, while not all of the group go by the same settings",
+        )
         self._known_series()
 
     def _known_series(self) -> None:
@@ -91,6 +95,9 @@ class RouterMetrics:
         self._takeovers.inc()
         self._skipped.inc(skipped)
         self._facts.inc(unreadable)
+
+    def settings_differ(self, differ: bool) -> None:
+        self._differ.set(differ)
 
     def read_again(self, messages: int) -> None:
         self._again.inc(messages)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 from collector.building import policy_of
 from collector.config import Config
 from collector.kafka.lane_work import RoutingRules
@@ -14,6 +16,11 @@ def routing_rules(config: Config, kafka: KafkaSettings, marks: Marks) -> Routing
     """`marks` is `building.marks_of(config)`."""
     policy = policy_of(config)
     return RoutingRules(marks, _patience(config, kafka), policy.rate, policy.trace_is_session)
+
+
+def fingerprint(rules: RoutingRules, kafka: KafkaSettings) -> bytes:
+    """Of all that routers of one group must agree on; of another version of us it may be another."""
+    return hashlib.sha256(repr((rules, kafka.topics, kafka.transactional_id)).encode()).digest()[:8]
 
 
 def _patience(config: Config, kafka: KafkaSettings) -> Patience:

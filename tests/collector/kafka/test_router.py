@@ -300,6 +300,23 @@ async def test_partitions_change_hands_while_routers_come_and_go(kafka: Desk) ->
         assert first.value("router_partitions") == 4
 
 
+async def test_routers_that_go_by_different_settings_are_told_until_they_agree(kafka: Desk) -> None:
+    bench = Bench(kafka)
+    async with routing(bench) as first:
+        async with routing(bench, rate=0.5) as second:
+
+            async def told() -> bool:
+                return first.value("router_settings_differ") + second.value("router_settings_differ") == 1
+
+            await eventually(told, "the one that shares out says so")
+            assert first.router.problem() is None  # a rollout that waits for us would never end
+
+        async def alone() -> bool:
+            return first.value("router_partitions") == 2 and not first.value("router_settings_differ")
+
+        await eventually(alone, "the one that is left agrees with itself")
+
+
 # -- Kafka's own troubles ----------------------------------------------------------------------------------------------
 
 
