@@ -78,7 +78,7 @@ class Forgetting:
 
     async def _measured(self) -> StoreSize:
         size = await self._store.size()
-        self._metrics.size(size.on_disk, size.used)
+        self._metrics.size(size.on_disk, size.used, self._bounds.max_bytes)
         return size
 
     async def _delete(self, reason: RemovalReason, before_ns: int, *, only_done: bool = False) -> int:

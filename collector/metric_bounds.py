@@ -85,6 +85,7 @@ OF_METRICS: dict[tuple[str, str], Values] = {
     ),
     ("requests_denied_total", "reason"): _known("missing", "malformed", "unknown", "read_only", "tenant"),
     ("not_judged_total", "reason"): _first("reasons of `NotJudged`"),
+    ("high_risk_undecided_total", "reason"): _first("reasons of `NotJudged`"),
     ("judge_circuit_opened_total", "reason"): _first("reasons of the judge's errors"),
     ("questions_expired_total", "reason"): _first("reasons of `NotJudged`"),
     ("export_failed_total", "reason"): _first("answers of the receiver"),

@@ -201,7 +201,7 @@ class Metrics:
                 scores.observe(facts.score, exemplar)
         if facts.not_judged is not None:
             self._not_judged.labels(labels[1], self._labels.bound("reason", facts.not_judged)).inc(count)
-        self.gates.failed(facts, count, example.judged_ns)
+        self.gates.count(facts, count, example.judged_ns)
 
     def verdict_lag(self, seconds: float) -> None:
         """From the closing of the session to the verdict being durable, by our clock."""

@@ -21,6 +21,10 @@ class StoreMetrics:
             "How much of it is in use, and held against retention.max_bytes; the rest is filled again first. Of "
             "PostgreSQL an estimate",
         )
+        self._excess_bytes = gauge(
+            "store_excess_bytes",
+            "By how much what is in use is more than retention.max_bytes; 0 where it is not, and without that bound",
+        )
         self._removed = counter(
             "sessions_removed_total",
             "Closings of sessions deleted from the verdict store: age (retention.days), size (retention.max_bytes)",
@@ -29,9 +33,10 @@ class StoreMetrics:
         for reason in get_args(RemovalReason):
             self._removed.labels(reason)
 
-    def size(self, on_disk: int, used: int) -> None:
+    def size(self, on_disk: int, used: int, max_bytes: int | None) -> None:
         self._bytes.set(on_disk)
         self._used_bytes.set(used)
+        self._excess_bytes.set(0 if max_bytes is None else max(0, used - max_bytes))
 
     def removed(self, reason: RemovalReason, count: int) -> None:
         self._removed.labels(reason).inc(count)

@@ -5,15 +5,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from judge.gate_failures import FailedGate, failed_gate
+from judge.gate_failures import FailedGate, failed_gate, leaves_high_risk_open
 from judge.verdict import Judged, NotApplicable, NotJudged, Outcome, Score
 
 
 @dataclass(frozen=True, slots=True)
 class VerdictFacts:
     """`skill` is None for a verdict about something else, `score` for one without; `not_judged` is the reason of one
-    that should have had a score; `failed_gate` is the gate that one such verdict fails, and `case` then the case that
-    asked, "" for none."""
+    that should have had a score; `failed_gate` is the gate that one such verdict fails. With that, and where it
+    `leaves_high_risk_open`, `case` is the case that asked; otherwise, and for none, ""."""
 
     service: str | None
     evaluator: str
@@ -24,6 +24,7 @@ class VerdictFacts:
     score: float | None = None
     not_judged: str | None = None
     failed_gate: FailedGate | None = None
+    leaves_high_risk_open: bool = False
     case: str = ""
 
 
@@ -39,7 +40,7 @@ class Example:
 def facts_of(judged: Judged) -> VerdictFacts:
     verdict = judged.verdict
     label, score, not_judged = _found(verdict.outcome)
-    gate = failed_gate(verdict)
+    gate, left_open = failed_gate(verdict), leaves_high_risk_open(verdict)
     return VerdictFacts(
         judged.service,
         verdict.evaluator,
@@ -50,7 +51,10 @@ def facts_of(judged: Judged) -> VerdictFacts:
         score,
         not_judged,
         gate,
-        (verdict.case or "") if gate else "",  # elsewhere it would only keep verdicts from being counted together
+        left_open,
+        (verdict.case or "")
+        if gate or left_open
+        else "",  # elsewhere it would only keep verdicts from being counted together
     )
 
 

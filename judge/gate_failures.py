@@ -1,4 +1,4 @@
-"""Which single verdicts nobody should have to see twice: those that fail a gate that tolerates none."""
+"""Which single verdicts somebody has to be told of: those that fail a gate that tolerates none, or leave it open."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from judge.case_results import BROKEN, FORBIDDEN
 from judge.passing import COMPOSITE, FAIL
-from judge.verdict import Score, Verdict
+from judge.verdict import NotJudged, Score, Verdict
 
 FailedGate: TypeAlias = Literal["forbidden_events", "high_risk"]
 
@@ -26,3 +26,15 @@ def failed_gate(verdict: Verdict) -> FailedGate | None:
     if verdict.evaluator == FORBIDDEN:
         return "forbidden_events"
     return "high_risk" if verdict.high_risk and verdict.case is not None else None
+
+
+def leaves_high_risk_open(verdict: Verdict) -> bool:
+    """Whether a case of high risk could not be judged by something that would have failed it: nobody knows whether it
+    was right. Without a judge, which somebody decided, that is so of every session and no news."""
+    return (
+        isinstance(verdict.outcome, NotJudged)
+        and verdict.outcome.reason != "no_judge_configured"
+        and verdict.evaluator in FAILING
+        and verdict.high_risk
+        and verdict.case is not None
+    )

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
 import pytest_asyncio
 from hypothesis import given
 from hypothesis import strategies as st
@@ -125,6 +126,15 @@ async def test_a_store_that_has_to_stay_too_large_is_told_once() -> None:
         assert [await forgetting.step() for _ in range(3)] == [60, 60, 60]
     assert [entry["event"] for entry in logs] == ["store_above_max_bytes"]
     assert (logs[0]["used_bytes"], logs[0]["max_bytes"]) == (10_000, 5_000)
+    assert _value(metrics, "store_excess_bytes") == 5_000
+
+
+@pytest.mark.parametrize("max_bytes", [None, 10_000, 20_000])
+async def test_a_store_within_its_bound_or_without_one_is_not_too_large(max_bytes: int | None) -> None:
+    clock, metrics = FakeClock(), Metrics()
+    await Forgetting(Shelf(clock, closings=10, kept=10), Bounds(DAY_NS, max_bytes, 0), clock, metrics).step()
+    assert _value(metrics, "store_used_bytes") == 10_000
+    assert _value(metrics, "store_excess_bytes") == 0
 
 
 @pytest_asyncio.fixture

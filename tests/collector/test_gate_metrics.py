@@ -9,7 +9,7 @@ from prometheus_client import generate_latest
 from collector.metric_labels import MAX_VALUES, OTHER
 from collector.metrics import Metrics
 from collector.verdict_facts import Example, facts_of
-from judge.verdict import Judged, Score
+from judge.verdict import Judged, NotJudged, Score
 from tests.fakes.verdicts import NOW_NS, judged
 
 LABELS = {
@@ -65,3 +65,28 @@ def test_what_is_recalled_has_its_time_and_is_not_counted_and_never_hides_what_c
     metrics.verdict(forbidden(judged_ns=NOW_NS + 5_000_000_000))
     metrics.gates.recall(forbidden())
     assert metrics.registry.get_sample_value(name, LABELS) == NOW_NS / 1e9 + 5
+
+
+def undecided(case: str) -> Judged:
+    made = judged(evaluator="composite", outcome=NotJudged("judge_unavailable"), skill=None, high_risk=True)
+    return replace(made, verdict=replace(made.verdict, case=case))
+
+
+def test_a_case_of_high_risk_that_was_not_judged_is_counted_with_the_reason_and_is_no_failure() -> None:
+    metrics = Metrics()
+    metrics.verdicts(facts_of(undecided("desk/refund")), 2, Example(None, "s-1", NOW_NS))
+    labels = {"service": "shop", "evaluator": "composite", "case": "desk/refund", "agent_version": "7"}
+    counted = metrics.registry.get_sample_value(
+        "spanjudge_high_risk_undecided_total", {**labels, "reason": "judge_unavailable"}
+    )
+    assert counted == 2
+    assert "spanjudge_gate_failures_total{" not in generate_latest(metrics.registry).decode()
+
+
+def test_open_cases_without_end_are_folded_and_still_counted() -> None:
+    metrics = Metrics()
+    for number in range(MAX_VALUES + 3):
+        metrics.verdict(undecided(f"desk/{number}"))
+    labels = {"service": "shop", "evaluator": "composite", "case": OTHER, "agent_version": "7"}
+    labels["reason"] = "judge_unavailable"
+    assert metrics.registry.get_sample_value("spanjudge_high_risk_undecided_total", labels) == 3

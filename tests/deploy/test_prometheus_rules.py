@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from collector.kafka.outcomes import UNPARKED
-from collector.metrics import RequestOutcome
+from collector.metrics import Metrics, RequestOutcome
 from collector.page.questions import FILTERS
 from judge.evaluators.skill_selection import SCALE
 from judge.gate_failures import FailedGate
@@ -226,6 +226,31 @@ def test_selectors_use_labels_that_the_metric_has() -> None:
             used = set(re.findall(r"(\w+)\s*(?:=~|!~|!=|=)", selector))
             wrong += [(file.name, metric, used)] if not used <= labels[_OF_A_HISTOGRAM.sub("", metric)] else []
     assert wrong == []
+
+
+def test_runbooks_ask_for_the_growth_of_what_is_there_before_it_grows() -> None:
+    """`increase` does not see the event with which a series comes. Where one event matters, the counter is shown."""
+    metrics = Metrics()
+    metrics.tls.watched("admin.tls")
+    metrics.tls.authenticating()
+    there = {sample.name for family in metrics.registry.collect() for sample in family.samples}
+    many = {
+        f"spanjudge_{name}"
+        for name in (
+            "export_retries_total",
+            "export_sent_total",
+            "judge_cost_dollars_total",
+            "judge_requests_total",
+            "judge_tokens_total",
+            "kafka_send_failures_total",
+            "not_judged_total",
+            "request_duration_seconds_count",
+            "verdicts_total",
+        )
+    }  # where something is wrong, or right, they grow again and again
+    grown = {(page, name) for page, line in blocks("promql") for name in re.findall(r"(?:increase|rate)\((\w+)", line)}
+    assert grown
+    assert [(page, name) for page, name in sorted(grown) if name not in there | many] == []
 
 
 def test_values_of_labels_in_the_rules_are_those_that_the_product_writes() -> None:
