@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import httpx
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
@@ -118,6 +119,20 @@ async def test_a_client_that_waits_for_its_answer_is_not_cut_off() -> None:
         asyncio.get_running_loop().call_later(0.1, go_on.set)
         async with asyncio.timeout(20):
             assert b"200 OK" in await reader.readline()
+
+
+@pytest.mark.parametrize(("age_s", "told"), [(0, "close"), (600, None)])
+async def test_an_old_connection_ends_with_its_answer(age_s: float, told: str | None) -> None:
+    app = Starlette(routes=[Route("/", lambda _: PlainTextResponse("here"))])
+    server = HttpServer(app, "127.0.0.1:0", "test", age_s=age_s)
+    address, task = await server.start()
+    try:
+        async with httpx.AsyncClient(base_url=f"http://{address}", trust_env=False) as client:
+            answers = [await client.get("/") for _ in range(2)]
+    finally:
+        server.stop()
+        await task
+    assert [(answer.text, answer.headers.get("connection")) for answer in answers] == [("here", told)] * 2
 
 
 async def test_a_client_that_does_not_answer_the_end_of_tls_is_not_waited_for(tmp_path: Path) -> None:
