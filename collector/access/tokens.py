@@ -149,13 +149,12 @@ def _entries(raw: bytes, source: str) -> tuple[_Entry, ...]:
         text = raw.decode()
     except UnicodeDecodeError:
         raise DocumentError((Problem(source, 1, "", _SHAPE),)) from None
-    # What YAML stumbles over, or a key that nobody knows, may be a token that stands in the wrong place.
-    if flaws := read_tree(text, None).flaws:
-        raise DocumentError(tuple(Problem(source, flaw.line, "", _SHAPE) for flaw in flaws))
     try:
         return parse_document(text, source, _Tokens).tokens
     except DocumentError as error:
-        raise DocumentError(tuple(map(_told, error.problems))) from None
+        # What YAML stumbles over, or a key that nobody knows, may be a token that stands in the wrong place.
+        flaws = tuple(Problem(source, flaw.line, "", _SHAPE) for flaw in read_tree(text, None).flaws)
+        raise DocumentError(flaws or tuple(map(_told, error.problems))) from None
 
 
 def _told(problem: Problem) -> Problem:
