@@ -4,17 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from collector.building import marks_of
 from collector.config import Config
 from collector.kafka.lane_work import RoutingRules
-from collector.kafka.router_rules import routing_rules
+from collector.kafka.router_rules import fingerprint, routing_rules
+
+
+def _config(kafka: dict[str, Any], **sections: Any) -> Config:
+    return Config.model_validate({"kafka": {"bootstrap_servers": "127.0.0.1:9092", **kafka}, **sections})
 
 
 def _rules(router: dict[str, Any], **sections: Any) -> RoutingRules:
-    kafka = {"bootstrap_servers": "127.0.0.1:9092", "router": router}
-    config = Config.model_validate({"kafka": kafka, **sections})
+    config = _config({"router": router}, **sections)
     assert config.kafka is not None
     return routing_rules(config, config.kafka, marks_of(config))
+
+
+def _fingerprint(config: Config) -> bytes:
+    assert config.kafka is not None
+    return fingerprint(routing_rules(config, config.kafka, marks_of(config)), config.kafka)
 
 
 def test_times_of_sessions_hold_where_none_are_given() -> None:
@@ -44,3 +54,26 @@ def test_sampling_and_unnamed_traces_are_as_for_one_process() -> None:
     rules = _rules({}, sampling={"rate": 0.25}, sessions={"without_id": "drop"})
     assert (rules.rate, rules.trace_is_session) == (0.25, False)
     assert _rules({}).trace_is_session
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"sampling": {"rate": 0.5}},
+        {"sessions": {"idle_seconds": 60}},
+        {"sessions": {"aliases": ["some.id"]}},
+        {"receivers": {"tenant_attribute": "tenant.id"}},
+        {"kafka": {"router": {"root_seconds": 1}}},
+        {"kafka": {"topics": {"sessions": "elsewhere"}}},
+        {"kafka": {"transactional_id": "another"}},
+    ],
+    ids=str,
+)
+def test_what_routers_must_agree_on_tells_them_apart(other: dict[str, Any]) -> None:
+    changed = _config(**{"kafka": {}, **other})
+    assert _fingerprint(changed) != _fingerprint(_config({}))
+
+
+def test_what_each_may_have_as_it_likes_does_not() -> None:
+    own = {"instance_id": "router-0", "client_id": "here", "router": {"parked_bytes": 0, "transaction_bytes": 65_536}}
+    assert _fingerprint(_config(own, data_dir="elsewhere")) == _fingerprint(_config({}))
