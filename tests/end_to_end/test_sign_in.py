@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Page, async_playwright
+from playwright.async_api import Page
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
@@ -19,28 +19,11 @@ from collector.access.settings import AccessSettings
 from collector.admin import admin_app
 from collector.http_serving import HttpServer
 from collector.metrics import Metrics
+from tests.end_to_end.chromium import chromium
 from tests.fakes.access import access, token, tokens_file
 from tests.fakes.http import serving
-from tests.integrations import require
-
-CHROMIUM = Path("/usr/bin/chromium")
-_ARGUMENTS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
 
 pytestmark = pytest.mark.integration("chromium")
-
-
-@pytest.fixture(autouse=True)
-def chromium() -> None:
-    require("chromium", CHROMIUM.exists(), "apt-get install chromium")
 
 
 async def _shown(request: Request) -> Response:
@@ -65,12 +48,10 @@ async def browsing(directory: Path) -> AsyncIterator[tuple[Page, str]]:
     server = HttpServer(admin_app(Metrics(), {}, routes=routes, access=guard), "127.0.0.1:0", "admin.listen")
     address, task = await server.start()
     try:
-        async with async_playwright() as playwright:
-            browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=[*_ARGUMENTS])
+        async with chromium() as browser:
             page = await browser.new_page()
             page.set_default_timeout(20_000)
             yield page, f"http://{address}"
-            await browser.close()
     finally:
         server.stop()
         await task
