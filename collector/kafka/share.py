@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,8 +27,9 @@ from collector.kafka.moved_traces import MOVED, Move, superseding, told_before
 from collector.kafka.places import OpenPlaces, directory_of, first_row
 from collector.kafka.polling import Unreadable
 from collector.kafka.progress import Progress
-from collector.kafka.session_topic import UnknownVersion, read_message, session_key
-from collector.kafka.verdict_records import Closed, SessionRecord, encode
+from collector.kafka.session_topic import UnknownVersion, read_message
+from collector.kafka.telling import Telling
+from collector.kafka.verdict_records import Closed, SessionRecord
 from collector.kafka.verdict_topic import NotOurs, VerdictWriter
 from collector.kafka.watermark import ReadOffsets
 from collector.metrics import Metrics
@@ -38,13 +38,11 @@ from collector.sessions.index import Ref
 from collector.sessions.keys import Digest, Owner
 from collector.sessions.surroundings import Marks
 from collector.store.store import Store
-from judge.verdict import Judged, SessionRef
 
 log = structlog.get_logger(__name__)
 
 _TICK_S, _PENDING_S, _SWEEP_S = 0.2, 2.0, 10.0
 _MOST_AT_ONCE = 500  # closings in one transaction
-_MOST_PENDING = 200  # sessions that wait for a judge, looked at in one go
 _MS = 1_000_000
 
 Bury = Callable[[Any, Cause, str], Awaitable[None]]
@@ -98,12 +96,8 @@ class Share:
         self._place = place
         self._means = means
         self._writer = writer
-        self._known = {digest: record for digest, record in known.items() if _matters(record, start)}
-        self._ahead = {
-            digest: deque(each for each in record.closings if each.last_offset >= start)
-            for digest, record in self._known.items()
-        }
-        self._pending = dict.fromkeys(digest for digest, record in self._known.items() if record.pending)
+        self._telling = Telling(known, start, writer, means.store, means.retry_s)
+        self._ahead = self._telling.ahead(start)
         self._owners: dict[Digest, Owner] = {}
         self._again: list[Claim] = []
         self._moves: list[Move] = []
@@ -169,7 +163,7 @@ class Share:
         digest = about.owner.digest
         self._catch_up(digest, offset - 1, now_ms)
         if about.moved_to is not None:
-            if not told_before(self._known.get(digest), offset):
+            if not told_before(self._telling.known(digest), offset):
                 self._moves.append(Move(about.owner, about.moved_to, offset))
             self._catch_up(digest, offset, now_ms)
             return
@@ -259,12 +253,10 @@ class Share:
                 claims.append(closing)
                 self._note(closing)
         await self._append()
-        await self._take_up(self._judged_before(claim.digest for claim in claims))  # and goes on being told meanwhile
-        await self._write([claim.digest for claim in claims])
+        await self._telling.closing([claim.digest for claim in claims])
         self.judging.add(claims)
 
     def _note(self, claim: Claim) -> None:
-        record = self._known.get(claim.digest) or SessionRecord(self._owners[claim.digest])
         closed = Closed(
             claim.revision,
             claim.reason,
@@ -272,17 +264,8 @@ class Share:
             self.offsets.of(max(claim.heads)),
             claim.inclusion_probability,
         )
-        self._known[claim.digest] = record.with_closing(closed)
-
-    async def _write(self, digests: Sequence[Digest]) -> None:
-        """What is known of them by now. Raises `NotOurs`."""
-        if digests:
-            records = {digest: self._known[digest] for digest in digests}
-            most = self._writer.most_bytes
-            await self._writer.write([(session_key(record.owner), encode(record, most)) for record in records.values()])
-            for digest, record in records.items():
-                if self._known[digest] is record:
-                    self._known[digest] = record.without_verdicts()
+        record = self._telling.known(claim.digest)
+        self._telling.note(self._owners[claim.digest] if record is None else record.owner, closed)
 
     async def _move(self, now_ms: int) -> None:
         """Let traces go that belong to sessions, once what is being judged of them is."""
@@ -307,65 +290,21 @@ class Share:
             return
         session, closed = superseding(move, latest.revision, self._means.clock.now_ns() // _MS)
         await store.finish(session, (), (), ())
-        record = self._known.get(trace.digest) or SessionRecord(trace)
-        self._known[trace.digest] = record.with_closing(closed).judged(closed.revision, ())
-        self._owners[trace.digest] = trace
-        await self._write([trace.digest])
+        await self._telling.superseded(trace, closed)
 
     async def _kept(self, claims: Sequence[Claim]) -> None:
         """Their verdicts are in the store."""
-        await self._take_up((claim.digest, claim.revision) for claim in claims)
-        await self._write([claim.digest for claim in claims])
-
-    def _judged_before(self, digests: Iterable[Digest]) -> list[tuple[Digest, int]]:
-        """Those that are judged already, with the number of the newest closing that is."""
-        latest = ((digest, self._known[digest].latest_judged) for digest in digests)
-        return [(digest, closed.revision) for digest, closed in latest if closed is not None]
-
-    async def _take_up(self, closings: Iterable[tuple[Digest, int]]) -> list[Digest]:
-        """What the store has on these closings. Returns those of which answers have come since."""
-        refs = {(digest, revision): self._ref(digest, revision) for digest, revision in closings}
-        verdicts = await self._stored(list(refs.values()))
-        news: list[Digest] = []
-        for (digest, revision), ref in refs.items():
-            before = self._known[digest]
-            record = self._known[digest] = before.judged(revision, verdicts[ref])
-            self._pending.pop(digest, None)  # to the end: others have their turn
-            if record.pending:
-                self._pending[digest] = None
-            if record.pending != before.pending:
-                news.append(digest)
-        return news
-
-    def _ref(self, digest: Digest, revision: int) -> SessionRef:
-        owner = self._known[digest].owner
-        return SessionRef(owner.name, revision, owner.tenant)
-
-    async def _stored(self, refs: Sequence[SessionRef]) -> dict[SessionRef, list[Judged]]:
-        """Waits for a store that is away."""
-        while refs:
-            try:
-                return await self._means.store.verdicts_of(refs)
-            except StoreUnavailable as error:
-                log.warning("store_unavailable", error=str(error))
-                await asyncio.sleep(self._means.retry_s)
-        return {}
+        await self._telling.kept([(claim.digest, claim.revision) for claim in claims])
 
     async def _look_at_pending(self) -> None:
-        """Answers of judges come later, perhaps to another worker."""
-        if not self.held:
-            return
-        await self._write(await self._take_up(self._judged_before(list(self._pending)[:_MOST_PENDING])))
+        if self.held:
+            await self._telling.look_at_pending()
 
     async def _sweep(self) -> None:
         """Forget what nobody asks for, and let files of the journal go."""
         find, low = self._book.index.find, self.low()
         self._owners = {digest: owner for digest, owner in self._owners.items() if find(digest) is not None}
-        self._known = {
-            digest: record
-            for digest, record in self._known.items()
-            if find(digest) is not None or _matters(record, low)  # or it may be read again
-        }
+        self._telling.forget(lambda digest: find(digest) is not None, low)
         self._ahead = {digest: ahead for digest, ahead in self._ahead.items() if ahead}
         self.journal.drop_before(self._book.oldest_needed())
 
@@ -400,8 +339,3 @@ class Share:
         await self._writer.stop()
         if await self.journal.stop():
             await asyncio.to_thread(shutil.rmtree, self._path, ignore_errors=True)
-
-
-def _matters(record: SessionRecord, start: int) -> bool:
-    """To whoever reads the partition from this offset on. Of the rest the store knows all that is still asked."""
-    return not record.settled or any(each.last_offset >= start for each in record.closings)

@@ -154,7 +154,6 @@ def test_a_worker_without_its_topic_says_so(kafka: Desk, tmp_path: Path) -> None
     topics = _Topics(kafka, partitions=1)
     with _worker(tmp_path / "one", topics) as one:
         asyncio.run(kafka.delete(topics.names["sessions"]))
-        one.process.poll()
         wait_for(lambda: one.readyz() == 503, "it is not ready", within_s=60)
         assert topics.names["sessions"] in one.not_ready_because()["ingest"]
 

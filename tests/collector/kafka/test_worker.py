@@ -462,7 +462,6 @@ async def test_a_worker_that_read_nothing_for_too_long_takes_its_share_up_again(
 
         await eventually(reads, "it has met the message that it can put nowhere")
         out = half.value("kafka_rebalances_total")
-        await asyncio.sleep(0)
 
         async def taken_for_dead() -> bool:
             return not await kafka.members(there.kafka.worker_group)
