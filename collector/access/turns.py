@@ -10,7 +10,7 @@ from collector.access.rejected import Rejected
 
 AT_A_TIME = 2
 """A page reads in two threads at once at most: together they leave some of the event loop's, which has five or more."""
-MOST_WAITING = 64
+MOST_WAITING = 32
 AGAIN_SECONDS = 5
 
 

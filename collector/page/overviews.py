@@ -21,6 +21,14 @@ SELECTION, EXPECTED, FOLLOWING = SkillSelection.id, SkillExpected.id, SkillInstr
 
 
 @dataclass(frozen=True, slots=True)
+class Rate:
+    """The share of verdicts that passed, and how many had no score."""
+
+    share: Share = Share()
+    without: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class SkillRow:
     """Of one service and version. `offered` are sessions, None where of none it was recorded what was on offer; loads
     are attempts. `selection` is the judge's word whether loading it was right, `expected` the suites'."""
@@ -31,9 +39,9 @@ class SkillRow:
     loaded: int
     refused: int
     unanswered: int
-    selection: Share
-    expected: Share
-    following: Share
+    selection: Rate
+    expected: Rate
+    following: Rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +61,10 @@ class VersionColumn:
 
 @dataclass(frozen=True, slots=True)
 class EvaluatorRow:
-    """`shares` by version, in the order of the columns; with how many had no score."""
+    """`rates` by version, in the order of the columns."""
 
     evaluator: str
-    shares: tuple[tuple[Share, int], ...]
+    rates: tuple[Rate, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +88,7 @@ def skills(counts: Counts, stretch: Stretch) -> tuple[list[SkillOverview], int]:
         for at, number in enumerate((one.loaded, one.refused, one.unanswered)):
             numbers[at] += number
     about = [one for one in counts.verdicts if one.skill is not None]
-    shares = _shares(about, lambda one: (one.evaluator, one.skill, one.service, one.version))
+    rates = _rates(about, lambda one: (one.evaluator, one.skill, one.service, one.version))
     recorded = {(one.service, one.version) for one in counts.offered if one.skills is not None}
     keys = {*loads, *offered, *((one.skill, one.service, one.version) for one in about)}
     by_skill: defaultdict[str | None, list[_Key]] = defaultdict(list)
@@ -94,7 +102,7 @@ def skills(counts: Counts, stretch: Stretch) -> tuple[list[SkillOverview], int]:
         _, service, version = key
         loaded, refused, unanswered = loads.get(key, (0, 0, 0))
         known = (service, version) in recorded
-        selection, expected, following = (shares.get((one, *key), Share()) for one in (SELECTION, EXPECTED, FOLLOWING))
+        selection, expected, following = (rates.get((one, *key), Rate()) for one in (SELECTION, EXPECTED, FOLLOWING))
         number = offered.get(key, 0) if known else None
         return SkillRow(service, version, number, loaded, refused, unanswered, selection, expected, following)
 
@@ -135,12 +143,14 @@ def _by_piece(verdicts: Iterable[VerdictsCounted]) -> list[Share]:
     return found
 
 
-def _shares(
+def _rates(
     verdicts: Iterable[VerdictsCounted], key: Callable[[VerdictsCounted], tuple[str | None, ...]]
-) -> Mapping[tuple[str | None, ...], Share]:
-    found: defaultdict[tuple[str | None, ...], Share] = defaultdict(Share)
+) -> Mapping[tuple[str | None, ...], Rate]:
+    found: defaultdict[tuple[str | None, ...], Rate] = defaultdict(Rate)
     for one in verdicts:
-        found[key(one)] = found[key(one)].and_(one.passed, one.passed + one.failed)
+        before = found[key(one)]
+        share = before.share.and_(one.passed, one.passed + one.failed)
+        found[key(one)] = Rate(share, before.without + one.not_judged)
     return found
 
 
@@ -169,17 +179,9 @@ def _service(
     newest = sorted(pieces, key=lambda version: (max(pieces[version]), min(pieces[version]), version or ""))
     versions = newest[-MOST_VERSIONS:]
     own = [one for one in counts.verdicts if one.service == service]
-    shares = _shares(own, lambda one: (one.evaluator, one.version))
-    without: defaultdict[tuple[str, str | None], int] = defaultdict(int)
-    for one in own:
-        without[one.evaluator, one.version] += one.not_judged
+    rates = _rates(own, lambda one: (one.evaluator, one.version))
     names = sorted({one.evaluator for one in own}, key=lambda name: (name != COMPOSITE, name))
-    rows = [
-        EvaluatorRow(
-            name, tuple((shares.get((name, version), Share()), without[name, version]) for version in versions)
-        )
-        for name in names
-    ]
+    rows = [EvaluatorRow(name, tuple(rates.get((name, version), Rate()) for version in versions)) for name in names]
     everything = Series("verdicts passed", _by_piece(one for one in own if one.evaluator != COMPOSITE))
     drawn = plot([everything], stretch.since_ns, stretch.piece_ns) if any(one.of for one in everything.shares) else None
     return ServiceOverview(

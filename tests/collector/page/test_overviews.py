@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collector.page.overviews import FOLLOWING, MOST_VERSIONS, SELECTION, services, skills
+from collector.page.overviews import FOLLOWING, MOST_VERSIONS, SELECTION, Rate, services, skills
 from collector.page.plots import Share
 from collector.store.listing import Counts, LoadsCounted, Offered, SessionsCounted, Stretch, VerdictsCounted
 
@@ -21,8 +21,8 @@ def test_a_skill_has_a_row_for_each_version_with_offers_loads_and_shares() -> No
     assert (left_out, [one.name for one in found]) == (0, ["refunds", "maps"])
     first, second = found[0].rows
     assert (first.offered, first.loaded, first.refused, first.unanswered) == (7, 5, 1, 2)
-    assert (first.selection, first.following) == (Share(4, 5), Share())
-    assert (second.offered, second.loaded, second.following) == (None, 0, Share(0, 2))
+    assert (first.selection, first.following) == (Rate(Share(4, 5), 5), Rate())
+    assert (second.offered, second.loaded, second.following) == (None, 0, Rate(Share(0, 2)))
     assert found[0].plot is not None
     assert found[1].plot is None
 
@@ -46,4 +46,4 @@ def test_services_come_with_the_versions_seen_last_in_the_order_they_came() -> N
     assert [column.version for column in desk.versions] == [f"v{number:02}" for number in range(2, MOST_VERSIONS + 2)]
     assert desk.more_versions == 2
     (row,) = desk.rows
-    assert row.shares[1] == (Share(4, 5), 2)
+    assert row.rates[1] == Rate(Share(4, 5), 2)
