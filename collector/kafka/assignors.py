@@ -36,7 +36,7 @@ def ranges(settings: bytes, differ: Tell) -> type[RangePartitionAssignor]:
 
         @classmethod
         def assign(cls, cluster: Any, members: Mapping[str, ConsumerProtocolMemberMetadata]) -> Any:
-            differ(len({member.user_data for member in members.values()} - {b""}) > 1)
+            differ(len({member.user_data for member in members.values() if member.user_data}) > 1)
             return super().assign(cluster, members)
 
     return Ranges
