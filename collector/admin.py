@@ -8,7 +8,6 @@ from html import escape
 from typing import TypeAlias
 
 import structlog
-from prometheus_client.exposition import choose_encoder
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -21,6 +20,7 @@ from collector.access.middleware import AccessMiddleware
 from collector.access.rejected import broken, not_served
 from collector.access.sign_in import sign_in_routes
 from collector.metrics import Metrics
+from collector.scraping import Scraping
 
 Check: TypeAlias = Callable[[], Awaitable[str | None]]
 """Why this part cannot work just now, None when it can."""
@@ -56,15 +56,15 @@ def admin_app(
     `routes` are served beside ours; `pages` (path → what it is) are listed at /; `access` stands before all of them.
     What `checks` and `refresh` raise is reported, not passed on."""
     listed = {**_PAGES, **(pages or {})}
+    scraping = Scraping(metrics.registry)
 
     async def scrape(request: Request) -> Response:
         try:
             await refresh()
         except Exception:  # a scrape with older gauges is worth more than none  # noqa: BLE001
             _log.exception("gauges_not_refreshed")
-        # Only OpenMetrics carries exemplars, so the format is the scraper's to choose.
-        encode, content_type = choose_encoder(request.headers.get("accept", ""))
-        return Response(encode(metrics.registry), headers={"content-type": content_type})
+        text, content_type = await scraping.text(request.headers.get("accept", ""))
+        return Response(text, headers={"content-type": content_type})
 
     async def live(_: Request) -> Response:
         return PlainTextResponse("ok\n")

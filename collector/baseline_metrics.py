@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from collector.judge_metrics import DeclareGauge
 from collector.metric_labels import OTHER
+from collector.replaced_series import ReplacedSeries
 from judge.passing import COMPOSITE
 from judge.significance import Count
 from judge.yardstick import Rates, composites_differ
@@ -26,31 +27,35 @@ class BaselineMetrics:
         self._bound = bound
         self._fits = fits
         labels = ("service", "agent_version", "evaluator")
-        self._delta = gauge(
+
+        def declared(name: str, meaning: str, *labels: str) -> ReplacedSeries:
+            return ReplacedSeries(gauge(name, meaning, *labels))
+
+        self._delta = declared(
             "baseline_delta",
             "Share of scored verdicts that passed over gates.live_hours, minus that of the service's current baseline",
             *labels,
         )
-        self._expected = gauge(
+        self._expected = declared(
             "baseline_expected_ratio",
             "Share that would have passed at the baseline's rates: what baseline_delta is measured from",
             *labels,
         )
-        self._live = gauge("baseline_live_verdicts", "Scored verdicts of live traffic behind baseline_delta", *labels)
-        self._left_out = gauge(
+        self._live = declared(
+            "baseline_live_verdicts", "Scored verdicts of live traffic behind baseline_delta", *labels
+        )
+        self._left_out = declared(
             "baseline_left_out_verdicts",
             "Scored verdicts of live traffic that are not compared, since the baseline has none of the same version of "
             "the evaluator, its prompt and the judge's model",
             *labels,
         )
-        self._kept = gauge(
+        self._kept = declared(
             "baseline_verdicts", "Scored verdicts of the service's current baseline", "service", "evaluator"
         )
 
     def show(self, baselines: Mapping[str, Rates], live: Live) -> None:
         """In place of all that was shown before. What only one side has is not compared."""
-        for gauge in (self._delta, self._expected, self._live, self._left_out, self._kept):
-            gauge.clear()
         sums: dict[_Key, _Sum] = {}
         for (service, version), rates in live.items():
             kept = baselines.get(service, {})
@@ -59,14 +64,12 @@ class BaselineMetrics:
                 # Versions that share the label `other` are of one service; services that do are not to be compared.
                 if key[0] != OTHER or service == OTHER:
                     sums[key] = sums.get(key, _Sum()) + _sum(evaluator, kept, rates)
-        for key, found in sums.items():
-            if found.left_out:
-                self._left_out.labels(*key).set(found.left_out)
-            if found.live:
-                self._live.labels(*key).set(found.live)
-                self._delta.labels(*key).set((found.passed - found.expected) / found.live)
-                self._expected.labels(*key).set(found.expected / found.live)
-                self._kept.labels(key[0], key[2]).set(found.baseline)
+        compared = {key: found for key, found in sums.items() if found.live}
+        self._left_out.tell({key: found.left_out for key, found in sums.items() if found.left_out})
+        self._live.tell({key: found.live for key, found in compared.items()})
+        self._delta.tell({key: (found.passed - found.expected) / found.live for key, found in compared.items()})
+        self._expected.tell({key: found.expected / found.live for key, found in compared.items()})
+        self._kept.tell({(key[0], key[2]): found.baseline for key, found in compared.items()})
 
     def _key(self, service: str, version: str, evaluator: str) -> _Key:
         bound = self._bound

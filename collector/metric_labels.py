@@ -10,6 +10,8 @@ OTHER = "other"
 
 MAX_VALUES = 200
 MAX_SERIES = 10_000
+MAX_HISTOGRAMS = 1_000
+"""Combinations of a histogram's labels: each has a series for every bucket."""
 MAX_LENGTH = 128
 EXEMPLAR_CHARACTERS = 128
 """OpenMetrics 1.0: names and values of one exemplar together."""
@@ -17,13 +19,19 @@ EXEMPLAR_CHARACTERS = 128
 _ESCAPED = frozenset('\\"')
 
 # Surrogates too: one lone half of a pair would make every later scrape fail to encode. And what turns the direction of
-# writing: a name must not look like another one on a dashboard.
-_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+# writing, or takes no room: a name must not look like another one on a dashboard. Joiners stay, which words are spelt
+# with.
+_UNPRINTABLE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
+    "\u3164\ud800-\udfff\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]"
+)
+_READ = 8 * MAX_LENGTH
+"""Characters that are looked at: a value may be as long as a request."""
 
 
 def clean(value: str | None) -> str:
     """The value as one printable line of at most `MAX_LENGTH` characters; empty for None."""
-    return _UNPRINTABLE.sub("", value or "")[:MAX_LENGTH]
+    return _UNPRINTABLE.sub("", (value or "")[:_READ])[:MAX_LENGTH]
 
 
 def exemplar_of(trace_id: str | None, session_id: str | None) -> dict[str, str] | None:

@@ -19,6 +19,7 @@ from collector.gate_metrics import GateMetrics
 from collector.judge_metrics import JudgeMetrics
 from collector.kafka.metrics import KafkaMetrics
 from collector.metric_labels import (
+    MAX_HISTOGRAMS,
     MAX_SERIES,
     MAX_VALUES,
     OTHER,
@@ -63,6 +64,7 @@ class Metrics:
         self.documented: list[Documented] = []
         self._labels = BoundedLabels(self._overflowed)
         self._verdict_series = BoundedSeries(self._overflowed)
+        self._score_series = BoundedSeries(self._overflowed, MAX_HISTOGRAMS)
         self._rate_series = BoundedSeries(self._overflowed)
         self._gate_series = BoundedSeries(self._overflowed)
         self._skill_series = BoundedSeries(self._overflowed)
@@ -196,7 +198,8 @@ class Metrics:
         if 0 < facts.inclusion_probability <= 1 and (weight := count / facts.inclusion_probability) <= _EXACT:
             self._weighted.labels(*labels).inc(weight)
         if facts.score is not None and 0 <= facts.score <= 1:
-            scores = self._scores.labels(*labels[:3])
+            subject = labels[:3] if self._score_series.fits(labels[:3]) else (OTHER, labels[1], OTHER)
+            scores = self._scores.labels(*subject)
             for _ in range(count):
                 scores.observe(facts.score, exemplar)
         if facts.not_judged is not None:
@@ -442,7 +445,7 @@ class Metrics:
         self._overflow = self._counter(
             "label_overflow_total",
             f"Label values folded into `{OTHER}` because the label had its {MAX_VALUES} values "
-            f"(label `series`: because verdicts had their {MAX_SERIES} combinations)",
+            f"(label `series`: because a metric had its {MAX_SERIES} combinations, scores their {MAX_HISTOGRAMS})",
             "label",
         )
         self._clock_stepped = self._gauge(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from collector.metric_bounds import Values, values_of
-from collector.metric_labels import EXEMPLAR_CHARACTERS, MAX_LENGTH, MAX_SERIES, MAX_VALUES, OTHER
+from collector.metric_labels import EXEMPLAR_CHARACTERS, MAX_HISTOGRAMS, MAX_LENGTH, MAX_SERIES, MAX_VALUES, OTHER
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +72,11 @@ that ends loses no count, and what is evaluated again is counted once. Replicas 
 _LABELS_HEAD = f"""
 ## Labels
 
-Values that come from telemetry are cleaned of control characters, also of those that turn the direction of writing,
-and cut at {MAX_LENGTH} characters. The first {MAX_VALUES} values of a label are kept apart; later ones are counted
-under `{OTHER}` until the next restart. Of the metrics of verdicts, of gates, of skills, and of pass rates with
-baselines, {MAX_SERIES:,} combinations of labels are kept apart. `spanjudge_label_overflow_total` counts what was
-folded. Session ids are in no label.
+Values that come from telemetry are cleaned of control characters, also of those that turn the direction of writing or
+cannot be seen, and cut at {MAX_LENGTH} characters. The first {MAX_VALUES} values of a label are kept apart; later ones
+are counted under `{OTHER}` until the next restart. Of the metrics of verdicts, of gates, of skills, and of pass rates
+with baselines, {MAX_SERIES:,} combinations of labels are kept apart, of `spanjudge_score` {MAX_HISTOGRAMS:,}.
+`spanjudge_label_overflow_total` counts what was folded. Session ids are in no label.
 
 | label | of | values |
 |---|---|---|"""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from collector.calibration import Key, PassRate
 from collector.judge_metrics import DeclareGauge
 from collector.metric_labels import OTHER
+from collector.replaced_series import ReplacedSeries
 from collector.store.labels import Counted
 from judge.calibration import Estimate
 
@@ -22,18 +23,21 @@ class RateMetrics:
     ) -> None:
         self._bound = bound
         self._fits = fits
-        self._raw = gauge(
-            "pass_ratio", "Share of scored verdicts that passed, as counted, over calibration.window_seconds", *_LABELS
+
+        def declared(name: str, meaning: str) -> ReplacedSeries:
+            return ReplacedSeries(gauge(name, meaning, *_LABELS))
+
+        self._raw = declared(
+            "pass_ratio", "Share of scored verdicts that passed, as counted, over calibration.window_seconds"
         )
-        self._verdicts = gauge("pass_ratio_verdicts", "Scored verdicts behind pass_ratio", *_LABELS)
-        self._corrected = gauge(
+        self._verdicts = declared("pass_ratio_verdicts", "Scored verdicts behind pass_ratio")
+        self._corrected = declared(
             "pass_ratio_corrected",
             "pass_ratio of all traffic, corrected for evaluator errors and for sampling; only with enough labels",
-            *_LABELS,
         )
-        self._low = gauge("pass_ratio_corrected_low", "Lower end of its 95 % interval", *_LABELS)
-        self._high = gauge("pass_ratio_corrected_high", "Upper end of its 95 % interval", *_LABELS)
-        self._labels = gauge("pass_ratio_labels", "Verdicts labelled by people behind pass_ratio_corrected", *_LABELS)
+        self._low = declared("pass_ratio_corrected_low", "Lower end of its 95 % interval")
+        self._high = declared("pass_ratio_corrected_high", "Upper end of its 95 % interval")
+        self._labels = declared("pass_ratio_labels", "Verdicts labelled by people behind pass_ratio_corrected")
 
     def key(self, counted: Counted) -> Key:
         """The labels that the counts are shown under. What does not fit is shown together."""
@@ -46,19 +50,15 @@ class RateMetrics:
 
     def show(self, rates: Sequence[PassRate]) -> None:
         """In place of all that was shown before: a rate that is not known any more must not stand still."""
-        for gauge in (self._raw, self._verdicts, self._corrected, self._low, self._high, self._labels):
-            gauge.clear()
-        for rate in rates:
-            if rate.tally.ratio is None:
-                continue
-            self._raw.labels(*rate.key).set(rate.tally.ratio)
-            self._verdicts.labels(*rate.key).set(rate.tally.verdicts)
-            if rate.labels:
-                self._labels.labels(*rate.key).set(rate.labels)
-            if isinstance(rate.corrected, Estimate) and _is_told(rate.corrected):
-                self._corrected.labels(*rate.key).set(rate.corrected.value)
-                self._low.labels(*rate.key).set(rate.corrected.low)
-                self._high.labels(*rate.key).set(rate.corrected.high)
+        counted = {rate.key: rate for rate in rates if rate.tally.ratio is not None}
+        self._raw.tell({key: rate.tally.ratio for key, rate in counted.items() if rate.tally.ratio is not None})
+        self._verdicts.tell({key: rate.tally.verdicts for key, rate in counted.items()})
+        self._labels.tell({key: rate.labels for key, rate in counted.items() if rate.labels})
+        corrected = {key: rate.corrected for key, rate in counted.items() if isinstance(rate.corrected, Estimate)}
+        told = {key: estimate for key, estimate in corrected.items() if _is_told(estimate)}
+        self._corrected.tell({key: estimate.value for key, estimate in told.items()})
+        self._low.tell({key: estimate.low for key, estimate in told.items()})
+        self._high.tell({key: estimate.high for key, estimate in told.items()})
 
 
 def _is_told(estimate: Estimate) -> bool:

@@ -56,6 +56,12 @@ async def test_metrics_are_openmetrics_with_exemplars_when_asked_for() -> None:
     assert verdict.exemplar.labels == {"trace_id": TRACE_ID, "session_id": "s-1"}
 
 
+async def test_a_header_that_makes_no_sense_costs_no_scrape() -> None:
+    response = await _get("/metrics", accept="application/openmetrics-text; version=latest")
+    assert response.status_code == 200
+    assert response.headers["content-type"].startswith("text/plain; version=0.0.4")
+
+
 async def test_gauges_are_refreshed_before_a_scrape() -> None:
     metrics = Metrics()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -31,6 +32,21 @@ def test_line_breaks_and_lone_surrogates_are_removed() -> None:
 def test_what_turns_the_direction_of_writing_is_removed() -> None:
     assert clean("re\u202efund\u2066s\u200f") == "refunds"
     assert clean("\u05e9\u05dc\u05d5\u05dd") == "\u05e9\u05dc\u05d5\u05dd", "letters stay"
+
+
+@pytest.mark.parametrize("unseen", ["\u200b", "\xad", "\ufeff", "\u2060", "\u3164", "\U000e0041", "\u180e"])
+def test_what_takes_no_room_is_removed(unseen: str) -> None:
+    assert clean(f"re{unseen}funds") == "refunds"
+
+
+def test_what_words_are_spelt_with_stays() -> None:
+    for word in ("\u0646\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", "\U0001f469\u200d\U0001f4bb", "caf\u00e9"):
+        assert clean(word) == word
+
+
+def test_of_a_value_as_long_as_a_request_only_the_beginning_is_looked_at() -> None:
+    assert clean("\x00" * 5_000_000 + "hidden") == ""
+    assert clean("\x00" * MAX_LENGTH + "name") == "name"
 
 
 def test_the_first_values_stay_and_later_ones_are_folded_and_counted() -> None:
