@@ -125,15 +125,15 @@ class Sessions(Section):
         20_000,
         gt=0,
         le=1_000_000_000,
-        description="close a session that grows past this, and take no more of it; a trace that only its resource gives "
-        "to the session counts as one",
+        description="close a session that grows past this, and take no more of it; a trace that only its resource "
+        "gives to the session counts as one",
     )
     max_bytes: int = Field(
         256 * 1024 * 1024,
         gt=0,
         le=2**31,
-        description="close a session that grows past this, and take no more of it; a closing reads no more than this of "
-        "its traces, nor of the sessions that share them, and tells what it left out",
+        description="close a session that grows past this, and take no more of it; a closing reads no more than this "
+        "of its traces, nor of the sessions that share them, and tells what it left out",
     )
     max_open: int = Field(2_000_000, gt=0, description="refuse new telemetry above this many open sessions")
     without_id: Literal["trace", "drop"] = Field("trace", description="what to do with traces no id names")
@@ -376,6 +376,8 @@ def load_config(path: Path, environment: Mapping[str, str]) -> Config:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise DocumentError((Problem(str(path), 1, "", f"the file cannot be read: {error}"),)) from error
+    if not text.strip():  # as while it is being written; it must not put the defaults into force
+        raise DocumentError((Problem(str(path), 1, "", "the file is empty; for the defaults write {}"),))
     return made_absolute(parse_document(text, str(path), Config, environment), path)
 
 

@@ -23,8 +23,15 @@ def _problems(directory: Path, text: str) -> list[str]:
     return [str(problem).removeprefix(f"{directory}/") for problem in caught.value.problems]
 
 
-def test_an_empty_file_means_the_defaults(tmp_path: Path) -> None:
-    assert _load(tmp_path, "") == Config(data_dir=tmp_path / "data")
+def test_a_file_that_sets_nothing_means_the_defaults(tmp_path: Path) -> None:
+    assert _load(tmp_path, "{}") == Config(data_dir=tmp_path / "data")
+
+
+@pytest.mark.parametrize("text", ["", "\n  \n"])
+def test_an_empty_file_is_a_problem_because_it_may_be_half_written(tmp_path: Path, text: str) -> None:
+    (tmp_path / "spanjudge.yaml").write_text(text)
+    with pytest.raises(DocumentError, match="the file is empty"):
+        load_config(tmp_path / "spanjudge.yaml", {})
 
 
 def test_paths_are_taken_from_where_the_file_stands(tmp_path: Path) -> None:
