@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from collector.page.plots import Plot, Series, Share, plot
 from collector.store.listing import Counts, Stretch, VerdictsCounted
@@ -24,7 +24,7 @@ SELECTION, EXPECTED, FOLLOWING = SkillSelection.id, SkillExpected.id, SkillInstr
 class Rate:
     """The share of verdicts that passed, and how many had no score."""
 
-    share: Share = Share()
+    share: Share = field(default_factory=Share)
     without: int = 0
 
 

@@ -64,8 +64,8 @@ class Beside:
     trace_url: str | None = None
 
 
-def severity(judged: Judged) -> tuple[int, str, str]:
-    """Failures first, then what has no score, then what passed, then what does not apply."""
+def severity(judged: Judged) -> tuple[int, bool, str, str]:
+    """Failures first, then what has no score, then what passed, then what does not apply; of each high risk first."""
     match judged.verdict.outcome:
         case Score():
             rank = 2 if passed(judged.verdict) else 0
@@ -73,7 +73,7 @@ def severity(judged: Judged) -> tuple[int, str, str]:
             rank = 1
         case _:
             rank = 3
-    return rank, judged.verdict.evaluator, judged.verdict.case or ""
+    return rank, not judged.verdict.high_risk, judged.verdict.evaluator, judged.verdict.case or ""
 
 
 def verdict_view(judged: Judged, texts: Texts, beside: Beside) -> VerdictView:

@@ -17,7 +17,7 @@ from playwright.async_api import Browser, Page, expect
 from collector.page.settings import PageSettings
 from collector.store.sqlite import SqliteStore
 from extractors.trajectory import Prompt
-from judge.verdict import Score
+from judge.verdict import NotApplicable, NotJudged, Score
 from tests.end_to_end.chromium import chromium
 from tests.fakes.page import page as serving_page
 from tests.fakes.rich_session import TRACE, fill, rich_session, span
@@ -33,6 +33,8 @@ HOSTILE = (
     "<form action='https://elsewhere.example'><input name=csrf> \u202eevil\u2066 \x1b[2J \x00 {{ 7 * 7 }}"
 )
 """What an agent may write, wherever it can."""
+LONG = "x" * 300
+"""A name that nothing can be wrapped at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +90,18 @@ async def _finish_hostile(store: SqliteStore) -> str:
         answer=HOSTILE,
         tool_calls=(replace(call, name=HOSTILE, arguments={HOSTILE: HOSTILE}, result=HOSTILE),),
         skill_invocations=(replace(load, name=HOSTILE, refusal=HOSTILE),),
-        versions=replace(session.trajectory.versions, service=HOSTILE, agent_version=HOSTILE),
+        versions=replace(
+            session.trajectory.versions, service=HOSTILE, agent_version=HOSTILE, skill_bodies={HOSTILE: "h", LONG: "h"}
+        ),
         notes=(HOSTILE,),
     )
     verdict = judged("hostile", outcome=Score(0.0, HOSTILE, HOSTILE), skill=HOSTILE)
-    await store.finish(replace(session, trajectory=trajectory, note=HOSTILE), [verdict], [], [])
+    others = [
+        judged("hostile", f"{name}{LONG}", outcome=outcome, skill=None, ref="session")
+        for name in ("a", "b")
+        for outcome in (NotJudged("no_judge_configured", HOSTILE), NotApplicable(HOSTILE), Score(0.0, LONG, LONG))
+    ]
+    await store.finish(replace(session, trajectory=trajectory, note=HOSTILE), [verdict, *others], [], [])
     return verdict.id
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from collector.access.access import Access
 from collector.access.settings import AccessSettings
+from collector.access.turns import Turns
 from collector.admin import admin_app
 from collector.clock import Clock
 from collector.metrics import Metrics
@@ -36,10 +37,13 @@ def page_of(
     access: AccessSettings | None = None,
     clock: Clock | None = None,
     listen: str = "127.0.0.1:9464",
+    turns: Turns | None = None,
 ) -> Any:
     """The ASGI application: admin pages and this one, behind access."""
     clock, metrics = clock or FakeClock(NOW_NS + 60 * 10**9), Metrics()
-    means = Means(store, clock, scales(), lambda: RULES, settings or PageSettings(), redaction, Rendering())
+    means = Means(
+        store, clock, scales(), lambda: RULES, settings or PageSettings(), redaction, Rendering(), turns or Turns()
+    )
     guard = Access(access or AccessSettings(), listen, clock, metrics.access)
     return admin_app(metrics, {}, routes=page_routes(means), access=guard)
 

@@ -15,6 +15,7 @@ import httpx
 import pytest
 import pytest_asyncio
 
+from collector.access.turns import Turns
 from collector.admin import admin_app
 from collector.api.requests import MAX_BODY
 from collector.api.routes import Api
@@ -39,8 +40,10 @@ SLASHED = "team/a b?c"
 
 
 @asynccontextmanager
-async def api(store: Store, *, redaction: Redaction = NOTHING) -> AsyncIterator[httpx.AsyncClient]:
-    routes = Api(store, FakeClock(NOW_NS), scales(), redaction=redaction).routes()
+async def api(
+    store: Store, *, redaction: Redaction = NOTHING, turns: Turns | None = None
+) -> AsyncIterator[httpx.AsyncClient]:
+    routes = Api(store, FakeClock(NOW_NS), scales(), redaction=redaction, turns=turns).routes()
     app = admin_app(Metrics(), {}, routes=routes, access=access())
     async with serving(app) as url, httpx.AsyncClient(base_url=url) as client:
         yield client
@@ -118,6 +121,14 @@ async def test_an_id_may_hold_anything(client: httpx.AsyncClient, store: SqliteS
     await store.finish(closed(session_id), [], [], [])
     answer = await client.get(f"/api/v1/sessions/{quote(session_id, safe='')}")
     assert answer.json()["session"]["ref"]["session_id"] == session_id
+
+
+async def test_who_asks_while_too_many_do_is_told_to_come_again_and_labels_are_taken(store: SqliteStore) -> None:
+    turns = Turns(at_a_time=1, most_waiting=0)
+    async with api(store, turns=turns) as client, turns.mine():
+        answer = await client.get("/api/v1/sessions")
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
+        assert (await client.post("/api/v1/labels", json=LABEL)).status_code == 201
 
 
 async def test_what_is_not_there_is_not_found(client: httpx.AsyncClient) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import html
 import re
+import sqlite3
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +16,7 @@ import httpx
 import pytest_asyncio
 
 from collector.access.settings import AccessSettings
+from collector.access.turns import Turns
 from collector.page.settings import PageSettings
 from collector.store.sqlite import SqliteStore
 from extractors.trajectory import Prompt
@@ -388,6 +391,36 @@ async def test_a_session_may_be_called_anything(client: httpx.AsyncClient, store
     assert len(links) == 8
     for link in links:
         assert "task of" in await text_of(client, html.unescape(link))
+
+
+async def test_a_page_reads_no_other_closing_s_record(tmp_path: Path) -> None:
+    damaged: list[str] = []
+    path = tmp_path / "verdicts.db"
+    store = SqliteStore.open(path, damage=damaged.append)
+    await store.finish(closed("again"), [], [], [])
+    await store.finish(closed("again", revision=2, closed_ns=NOW_NS + 1), [], [], [])
+    with contextlib.closing(sqlite3.connect(path)) as file, file:
+        assert file.execute("UPDATE sessions SET record = '{' WHERE revision = 1").rowcount == 1
+    async with page(store) as url, httpx.AsyncClient(base_url=url) as client:
+        assert "revisions 2 , 1" in await text_of(client, "/sessions/again")
+        assert damaged == []
+        assert "cannot be read" in await text_of(client, "/sessions/again?revision=1")
+        assert damaged == ["session"]
+    await store.close()
+
+
+async def test_who_asks_while_too_many_do_is_told_to_come_again_and_forms_are_taken(store: SqliteStore) -> None:
+    turns = Turns(at_a_time=1, most_waiting=0)
+    async with page(store, turns=turns) as url, httpx.AsyncClient(base_url=url) as client:
+        form = await form_of(client, "/label?evaluator=skill_selection")
+        async with turns.mine():
+            answer = await client.get("/sessions")
+            assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
+            assert "Too many ask at once" in answer.text
+            kept = await client.post("/label", data={**form, "agree": "yes", "reason": "so it is", "author": "ana"})
+            assert kept.status_code == 303
+            assert (await client.get("/livez")).status_code == 200
+        assert (await client.get("/sessions")).status_code == 200
 
 
 async def test_an_empty_store_says_what_to_expect(tmp_path: Path) -> None:
