@@ -50,20 +50,20 @@ class Installation:
             for server in self.all:
                 server.begin()
             wait_for(lambda: all(server.readyz() == 200 for server in self.all), "all are ready", WITHIN_S)
-        except BaseException:
-            self._kill()
+        except BaseException as error:
+            self._end(error)
             raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._kill()
-        for server in self.all:
-            if error is not None:
-                error.add_note(f"{server.directory.name}:\n{server.output()[-1500:]}")
+        self._end(error)
 
-    def _kill(self) -> None:
+    def _end(self, error: BaseException | None) -> None:
+        """At once. What they logged goes with the error."""
         for server in self.all:
             server.kill()
+            if error is not None:
+                error.add_note(f"{server.directory.name}:\n{server.output()[-1500:]}")
 
     def settled(self) -> None:
         """All partitions are worked on, and no work waits."""
