@@ -53,6 +53,10 @@ class JudgeMetrics:
         )
         self._concurrency = gauge("judge_concurrency", "Questions that may be asked at the same time just now")
         self._oldest = gauge("questions_oldest_seconds", "How long the oldest open question has waited; 0 for none")
+        self._oldest_risky = gauge(
+            "questions_oldest_high_risk_seconds",
+            "How long the oldest open question about a session with a case of high risk has waited; 0 for none",
+        )
         self._batches = gauge("judge_batches_open", "Message batches on their way")
         self._expired = counter(
             "questions_expired_total", "Questions that waited too long and are not judged", "reason"
@@ -90,8 +94,9 @@ class JudgeMetrics:
     def concurrency(self, limit: int) -> None:
         self._concurrency.set(limit)
 
-    def oldest_question(self, seconds: float) -> None:
-        self._oldest.set(max(0.0, seconds) if math.isfinite(seconds) else 0.0)
+    def oldest_question(self, seconds: float, *, of_high_risk: bool = False) -> None:
+        told = self._oldest_risky if of_high_risk else self._oldest
+        told.set(max(0.0, seconds) if math.isfinite(seconds) else 0.0)
 
     def batches_open(self, count: int) -> None:
         self._batches.set(count)

@@ -61,9 +61,14 @@ class Expiring:
             except Exception:  # a defect of ours must not keep those behind it waiting
                 log.exception("question_set_aside", question=pending.id)
                 self._set_aside.add(pending.id)
-        oldest_ns = await self._store.oldest_question_ns()
-        self._metrics.judge.oldest_question(0.0 if oldest_ns is None else (now_ns - oldest_ns) / 1e9)
+        await self._tell_how_long(now_ns)
         return len(old) == _AT_ONCE
+
+    async def _tell_how_long(self, now_ns: int) -> None:
+        for of_high_risk in (False, True):
+            oldest_ns = await self._store.oldest_question_ns(of_high_risk=of_high_risk)
+            waited_s = 0.0 if oldest_ns is None else (now_ns - oldest_ns) / 1e9
+            self._metrics.judge.oldest_question(waited_s, of_high_risk=of_high_risk)
 
     async def _end(self, pending: PendingQuestion, now_ns: int) -> None:
         why = self._why(pending, now_ns)

@@ -158,8 +158,10 @@ class SqlStore:
     ) -> list[StoredQuestion]:
         return await self._questions(statements.old(before_ns, limit, but_not, in_batches=in_batches))
 
-    async def oldest_question_ns(self) -> int | None:
-        return await self._read(lambda to: to.scalar(select(func.min(questions.c.created_ns))))
+    async def oldest_question_ns(self, *, of_high_risk: bool = False) -> int | None:
+        oldest = select(func.min(questions.c.created_ns))
+        wanted = oldest.where(questions.c.high_risk) if of_high_risk else oldest
+        return await self._read(lambda to: to.scalar(wanted))
 
     async def questions_by_id(self, ids: Collection[str]) -> list[StoredQuestion]:
         return await self._questions(statements.stored_questions().where(questions.c.id.in_(ids)))

@@ -247,8 +247,8 @@ class Store(Protocol):
         """Questions that came before this moment, oldest first, whether due or not; others are left out as by
         `due_questions`, those in a batch unless `in_batches`."""
 
-    async def oldest_question_ns(self) -> int | None:
-        """When the oldest open question came; None without any."""
+    async def oldest_question_ns(self, *, of_high_risk: bool = False) -> int | None:
+        """When the oldest open question came, or the oldest of high risk; None without any."""
 
     async def questions_by_id(self, ids: Collection[str]) -> list[StoredQuestion]:
         """Those of them that are open, in any order and in a batch or not."""

@@ -207,6 +207,13 @@ class StoreContract:
         await store.settle(answered(newer, YES), [])
         assert (await store.pending_questions(), await store.oldest_question_ns()) == (0, None)
 
+    async def test_the_oldest_open_question_of_high_risk_is_known(self, store: Store) -> None:
+        risky = pending(ref="risky", created_ns=NOW_NS + 5, high_risk=True)
+        await store.finish(closed(), [], [pending(), risky], [])
+        assert await store.oldest_question_ns(of_high_risk=True) == NOW_NS + 5
+        await store.settle(answered(risky, YES), [])
+        assert await store.oldest_question_ns(of_high_risk=True) is None
+
     async def test_open_questions_of_a_closing_say_how_they_stand(self, store: Store) -> None:
         fresh, tried = pending(next_ns=NOW_NS), pending(ref="tried", high_risk=True)
         await store.finish(closed(), [], [fresh, tried], [])

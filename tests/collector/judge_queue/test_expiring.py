@@ -65,6 +65,16 @@ async def test_without_a_judge_questions_wait_their_time_and_then_say_why(place:
     assert place.metric("questions_oldest_seconds") == 0
 
 
+async def test_how_long_questions_of_high_risk_have_waited_is_told_apart(place: Place) -> None:
+    await place.store.finish(closed(), [], [ask("a")], ["otlp"])
+    await place.without.look()
+    assert place.metric("questions_oldest_high_risk_seconds") == 0
+    await place.store.finish(closed("s-2"), [], [ask("b", "s-2", high_risk=True)], ["otlp"])
+    place.clock.advance(60)
+    await place.without.look()
+    assert place.metric("questions_oldest_high_risk_seconds") == 60
+
+
 async def test_without_a_judge_questions_in_a_batch_end_too_and_a_judge_in_time_finds_the_batch(place: Place) -> None:
     question = ask("a")
     await place.store.finish(closed(), [], [question], [])
