@@ -211,6 +211,22 @@ class ListingContract:
         assert await store.finish(odd, [judged(skill=name)], [], [])
         assert await self.ids(store, skill=name) == ["s-1"]
 
+    @pytest.mark.parametrize(
+        "name", ["service", "version", "harness", "tenant", "evaluator", "label", "skill", "session_id"]
+    )
+    async def test_any_character_may_be_asked_for_in_any_filter(self, store: Store, name: str) -> None:
+        await store.finish(closed(), [judged()], [], [])
+        for odd in ("a\x00b", "\x00", "%", "\x1a0000", "'; DROP TABLE sessions; --", "x" * 5_000):
+            if name == "session_id":
+                assert await store.refs(odd) == []
+                assert await store.session(odd) == []
+                assert await store.listing.of_trace(odd) == []
+            else:
+                assert await self.ids(store, **{name: odd}) == []
+                assert await self.ids(store, **{name: odd, "outcome": "failed"}) == []
+                stretch = Stretch(0, 10**18, service=odd, tenants=frozenset({odd}))
+                assert (await store.listing.counts(stretch)).sessions == []
+
     @pytest.mark.parametrize("text", ["\x00", "zz\x00", "%", "_", "\\"])
     async def test_a_search_finds_what_has_the_text_and_takes_no_character_for_any(
         self, store: Store, text: str

@@ -183,6 +183,18 @@ async def test_an_engineer_filters_and_opens_what_failed(desk: Desk, script: boo
         await expect(page.locator("article.verdict:target")).to_contain_text("pay_back got amount 1290.0")
 
 
+async def test_what_is_written_from_right_to_left_moves_nothing_beside_it(desk: Desk) -> None:
+    label = "\u05dc\u05d0"  # a number behind it would be read with it, and go to its left
+    failed = judged("rtl", "budgets", outcome=Score(0.0, label, "no"), skill=None, ref="session")
+    await desk.store.finish(closed("rtl", service="rtl"), [failed], [], [])
+    async with looking(desk, f"/label?verdict={failed.id}") as page:
+        shown = await page.locator(".verdict .label").bounding_box()
+        value = await page.locator(".verdict .value").bounding_box()
+        assert shown is not None
+        assert value is not None
+        assert shown["x"] + shown["width"] <= value["x"] + 1
+
+
 async def test_a_span_s_link_brings_its_step_into_view(desk: Desk) -> None:
     async with looking(desk, f"/traces/{TRACE}/{span(16).span_id}") as page:
         step = page.locator("li.entry", has_text="notify")
