@@ -29,7 +29,7 @@ from tests.kafka.desk import Desk, Message
 
 pytestmark = [pytest.mark.integration("kafka"), pytest.mark.integration("postgres"), pytest.mark.timeout(480)]
 
-_TALKS = 300  # sessions of each part of the test
+_TALKS = 450  # sessions of each part of the test
 
 
 @dataclass(slots=True)
