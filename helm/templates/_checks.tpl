@@ -14,6 +14,10 @@
 
 {{- define "spanjudge.checkMode" -}}
 {{- $config := .Values.config | default dict -}}
+{{- $name := include "spanjudge.fullname" . }}
+{{- if not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" $name) }}
+- "{{ $name }} cannot be the name of a Service, which begins with a letter and has no dots: set fullnameOverride"
+{{- end }}
 {{- if eq .Values.mode "scaled" }}
 {{- if not $config.kafka }}
 - "mode scaled works through Kafka: set config.kafka.bootstrap_servers, or mode to single"
@@ -30,7 +34,7 @@
 
 {{- define "spanjudge.checkSecrets" -}}
 {{- $config := .Values.config | default dict -}}
-{{- $known := concat (keys .Values.secrets.env) (list "POD_NAME" "SPANJUDGE_ROLE") -}}
+{{- $known := concat (keys (.Values.secrets.env | default dict)) (list "POD_NAME" "SPANJUDGE_ROLE") -}}
 {{- range .Values.extraEnv }}{{ $known = append $known .name }}{{ end -}}
 {{- $text := $config | toJson -}}
 {{- if not .Values.extraEnvFrom }}

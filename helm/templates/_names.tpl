@@ -18,7 +18,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 
 {{- define "spanjudge.labels" -}}
 {{ include "spanjudge.selector" . }}
-app.kubernetes.io/version: {{ .Values.image.tag | default .Chart.AppVersion | quote }}
+app.kubernetes.io/version: {{ regexReplaceAll "[^A-Za-z0-9]+$" (.Values.image.tag | default .Chart.AppVersion | trunc 63) "" | quote }}
 app.kubernetes.io/part-of: spanjudge
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}

@@ -42,6 +42,9 @@ BY_SCHEMA: dict[str, tuple[Values, str]] = {
     "a digest that is none": ({"image": {"digest": "latest"}}, "/image/digest"),
     "a port that is none": ({"ports": {"grpc": 70000}}, "/ports/grpc"),
     "receivers by KEDA": ({"receiver": {"autoscaling": {"kind": "keda"}}}, "/receiver/autoscaling/kind"),
+    "an image that was left empty": ({"image": None}, "missing property 'image'"),
+    "a port that was left empty": ({"ports": {"grpc": None}}, "missing property 'grpc'"),
+    "a name that is none": ({"fullnameOverride": "My_Judge"}, "/fullnameOverride"),
     "a suite that is no YAML file": ({"suites": {"desk.txt": ""}}, "'desk.txt' does not match pattern"),
 }
 
@@ -138,3 +141,11 @@ def test_what_belongs_to_a_chart_above_is_no_problem(helm: Helm) -> None:
 def test_a_worker_that_is_alone_needs_no_store_beside_it(helm: Helm) -> None:
     alone = {"mode": "scaled", "config": {"kafka": {"bootstrap_servers": "kafka:9092"}}, "worker": {"replicas": 1}}
     assert helm.render(alone).workloads()["worker"]["spec"]["replicas"] == 1
+
+
+def test_a_release_whose_name_no_service_may_have_is_refused_unless_it_is_named_otherwise(helm: Helm) -> None:
+    with pytest.raises(Refused) as refused:
+        helm.render(SINGLE, "9-lives")
+    assert "9-lives-spanjudge cannot be the name of a Service" in str(refused.value)
+    assert "set fullnameOverride" in str(refused.value)
+    assert helm.render({"fullnameOverride": "judge"}, "9-lives").workloads()

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
+import yaml
 
 from collector.config import Config
 from judge.documents import parse_document
 from tests.helm.cases import EXTRAS, MODES, SCALED, SINGLE, Values, matrix, merged
-from tests.helm.rendering import Helm, Object, Rendered
+from tests.helm.rendering import CHART, Helm, Object, Rendered
 from tests.helm.schemas import VERSIONS, Schemas
+from tests.helm.values_schema import values_schema
 
 pytestmark = [pytest.mark.integration("helm"), pytest.mark.timeout(1800)]  # the first build takes minutes
 
 MATRIX = dict(matrix())
+SCHEMA = values_schema()
 EVERYTHING = merged(SCALED, *(EXTRAS[name] for name in EXTRAS if name not in {"hpa", "no-volumes"}))
 
 
@@ -57,6 +60,38 @@ def test_our_own_reading_of_the_configuration_finds_nothing_wrong(helm: Helm, na
     for role in ("receiver", "router", "worker"):
         config = parse_document(text["data"]["spanjudge.yaml"], name, Config, environment | {"SPANJUDGE_ROLE": role})
         assert config.role == (role if name.startswith("scaled") else "all")
+
+
+def emptied(schema: Mapping[str, Any], defaults: Mapping[str, Any]) -> Values:
+    """Null for every value that the schema does not ask for."""
+    found: Values = {}
+    for key, value in defaults.items():
+        below = schema["properties"][key]
+        below = SCHEMA["$defs"][below["$ref"].removeprefix("#/$defs/")] if "$ref" in below else below
+        if key not in schema["required"]:
+            found[key] = None
+        elif isinstance(value, dict):
+            found[key] = emptied(below, value)
+    return found
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_what_may_be_left_empty_may_be_all_at_once(helm: Helm, schemas: Schemas, mode: str) -> None:
+    defaults = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
+    nothing = emptied(SCHEMA, defaults)
+    assert nothing["image"] == {"tag": None, "digest": None}
+    for each in helm.render(merged(nothing, MODES[mode])).objects:
+        schemas.check(each, VERSIONS[-1])
+
+
+@pytest.mark.parametrize(
+    ("tag", "version"), [("1.2.3", "1.2.3"), ("f" * 64, "f" * 63), (f"{'1' * 60}.-_.-", "1" * 60), ("v2-", "v2")]
+)
+def test_whatever_the_tag_the_version_is_a_label_that_kubernetes_takes(helm: Helm, tag: str, version: str) -> None:
+    workload = helm.render({"image": {"tag": tag}}).workloads()["single"]
+    assert workload["metadata"]["labels"]["app.kubernetes.io/version"] == version
+    (container,) = workload["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == f"spanjudge:{tag}"
 
 
 def test_names_are_unique_and_short_enough(helm: Helm) -> None:

@@ -16,6 +16,9 @@ import yaml
 from collector.config_docs import schema
 
 _OWN_PART = Path(__file__).with_name("values.schema.yaml")
+_DEFAULTS = Path(__file__).parents[2] / "helm" / "values.yaml"
+_FREE = {"config", "resources", "labels", "podSecurityContext", "securityContext"}
+"""Values that null may take away, and whose parts it may: nothing depends on them, or other checks look at them."""
 _SECRET = {
     "type": "string",
     "if": {"pattern": r"\$\{env:[A-Za-z_][A-Za-z0-9_]*"},
@@ -40,8 +43,23 @@ def values_schema() -> dict[str, Any]:
     for section, keys in _LEFT_TO_THE_CHART.items():
         _leave_out(sections[section], keys)
     _as_text_too(sections["KafkaSettings"]["properties"], "bootstrap_servers")
+    _require(own, yaml.safe_load(_DEFAULTS.read_text(encoding="utf-8")), own["$defs"])
     own["$defs"] |= {name: _for_values(section) for name, section in sections.items()}
     return own
+
+
+def _require(part: dict[str, Any], defaults: Mapping[str, Any], shared: Mapping[str, Any]) -> None:
+    """What has a default that says something has to be there: a key that is left empty (null) takes the default away,
+    and templates would fail in their own words, or render what Kubernetes does not take."""
+    told = [key for key, value in defaults.items() if key not in _FREE and (value or value is False or value == 0)]
+    part["required"] = sorted(
+        {*part.get("required", ()), *(key for key in told if not isinstance(defaults[key], list))}
+    )
+    for key in told:
+        below = part["properties"][key]
+        below = shared[below["$ref"].removeprefix("#/$defs/")] if "$ref" in below else below
+        if isinstance(defaults[key], dict) and "properties" in below:
+            _require(below, defaults[key], shared)
 
 
 def _leave_out(section: dict[str, Any], keys: tuple[str, ...]) -> None:
