@@ -102,7 +102,7 @@ class CasePages:
         closing = closing_query(ref)
         file = self._means.settings.suite_file
         values: dict[str, Any] = {
-            "id": texts.name(ref.session_id),
+            "id": texts.identifier(ref.session_id),
             "session_url": session_url(ref, ref.revision),
             "closing": closing,
             "options": options,

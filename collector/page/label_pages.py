@@ -113,7 +113,7 @@ class LabelPages:
         skipped = ",".join(filter(None, (given.get("skip", ""), judged.id)))
         values: dict[str, Any] = {
             "verdict": view,
-            "id": texts.name(ref.session_id),
+            "id": texts.identifier(ref.session_id),
             "session_url": session_url(ref, ref.revision),
             "task": texts.piece(trajectory.task if trajectory else None, "task", _TEXT),
             "answer": texts.piece(trajectory.answer if trajectory else None, "answer", _TEXT),

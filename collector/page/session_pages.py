@@ -109,7 +109,7 @@ class SessionPages:
             "back": session_url(ref, ref.revision),
             "before": links[part.number - 1] if part.number else "",
             "behind": links[part.number + 1] if part.number + 1 < part.parts else "",
-            "id": texts.name(ref.session_id),
+            "id": texts.identifier(ref.session_id),
         }
         return await means.rendering.page(request, "text.html", values)
 

@@ -69,7 +69,7 @@ def session_values(
             shown.append(replace(entry, verdicts=tuple(verdict_view(judged, texts, beside) for judged in own)))
     newest = max(found.revisions)
     return {
-        "id": texts.name(session.ref.session_id, 200),
+        "id": texts.identifier(session.ref.session_id, 200),
         "tenant": texts.name(session.ref.tenant) if session.ref.tenant else "",
         "ref": session.ref,
         "task": texts.piece(None if trajectory is None else trajectory.task, "task", 400),

@@ -82,7 +82,7 @@ def _row(line: Line, redaction: Redaction) -> Row:
     return Row(
         # A superseded closing is one of its own; the newest goes without saying, so that the link stays good.
         session_url(line.ref, line.ref.revision if line.superseded else None),
-        texts.name(line.ref.session_id, 80),
+        texts.identifier(line.ref.session_id, 80),
         texts.name(line.ref.tenant, 60) if line.ref.tenant else "",
         None if line.task is None else texts.name(line.task, _TASK),
         "service not recorded" if line.service is None else texts.name(line.service, 80),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from collector.page.addresses import address, closing_query
-from collector.visible import visible
+from collector.visible import spelled, visible
 from judge.redaction import Redaction
 from judge.verdict import SessionRef
 
@@ -51,6 +51,11 @@ class Texts:
 
     def whole(self, text: str) -> str:
         return visible(self.redaction.text(text))
+
+    def identifier(self, text: str, most: int = NAME) -> str:
+        """With line breaks spelled out as well: two ids look like two."""
+        line = "".join(map(spelled, self.redaction.cut_before(text, most))) or '""'
+        return f"{line}…" if len(text) > most else line
 
     def name(self, text: str, most: int = NAME) -> str:
         """On one line, and never empty."""

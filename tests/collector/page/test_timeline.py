@@ -5,7 +5,7 @@ from dataclasses import replace
 from collector.page.texts import Texts
 from collector.page.timeline import Entry, agents_of, entries, happenings
 from extractors.trajectory import Agent, Trajectory
-from judge.redaction import Redaction
+from judge.redaction import NOTHING, Redaction
 from judge.verdict import SessionRef
 from tests.fakes.rich_session import rich_session
 from tests.judge.trajectories import call
@@ -75,6 +75,12 @@ def test_a_long_text_is_cut_and_has_an_address_of_its_own() -> None:
     assert len(said.text or "") < 5_000
     assert said.left_out > 4_900_000
     assert said.url == "/text?session=s-1&revision=1&of=answer"
+
+
+def test_ids_that_differ_look_different() -> None:
+    texts = Texts(SessionRef("s-1"), NOTHING)
+    shown = [texts.identifier(one) for one in ("a b", "a\nb", "a\r\nb", "a\tb", "a\u202eb", "")]
+    assert shown == ["a b", "a\\x0ab", "a\\x0d\\x0ab", "a\\x09b", "a\\u202eb", '""']
 
 
 def test_a_text_of_many_short_lines_is_cut_as_well() -> None:
