@@ -186,7 +186,7 @@ async def test_an_engineer_filters_and_opens_what_failed(desk: Desk, script: boo
 async def test_what_is_written_from_right_to_left_moves_nothing_beside_it(desk: Desk) -> None:
     label = "\u05dc\u05d0"  # a number behind it would be read with it, and go to its left
     failed = judged("rtl", "budgets", outcome=Score(0.0, label, "no"), skill=None, ref="session")
-    await desk.store.finish(closed("rtl", service="rtl"), [failed], [], [])
+    await desk.store.finish(closed("rtl", service="rtl", closed_ns=NOW_NS - 3 * 10**9), [failed], [], [])
     async with looking(desk, f"/label?verdict={failed.id}") as page:
         shown = await page.locator(".verdict .label").bounding_box()
         value = await page.locator(".verdict .value").bounding_box()
