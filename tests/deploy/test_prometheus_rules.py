@@ -114,6 +114,18 @@ def test_every_rule_is_seen_to_fire_and_every_alert_to_be_silent() -> None:
     assert sorted(set(NAMES) - silent) == []
 
 
+def test_every_alert_is_seen_to_be_silent_after_a_restart() -> None:
+    silent = {
+        moment["alertname"]
+        for file in CASES
+        for case in yaml.safe_load(file.read_text(encoding="utf-8"))["tests"]
+        if "restart" in case["name"]
+        for moment in case["alert_rule_test"]
+        if not moment["exp_alerts"]
+    }
+    assert sorted(set(NAMES) - silent) == []
+
+
 def test_recording_rules_are_named_by_level_metric_and_operations() -> None:
     names = recorded()
     assert [name for name in names if not re.fullmatch(r"[a-z_]+:spanjudge_[a-z0-9_]+:[a-z0-9_]+", name)] == []
