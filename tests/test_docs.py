@@ -26,6 +26,7 @@ from judge.documents import parse_document
 from judge.rubrics import parse_rubric
 from judge.suites import parse_suite
 from tests.documented.pages import PAGES, ROOT, Command, blocks, commands, inline_commands, languages, name_of
+from tests.helm.cases import merged
 
 PLACEHOLDERS = {name: f"of-{name.lower()}" for name in ("DB_PASSWORD", "DATABASE_PASSWORD", "KAFKA_PASSWORD")}
 PLACEHOLDERS |= {"KAFKA": "kafka-1:9093", "AWS_BEARER_TOKEN_BEDROCK": "of-aws", "STORE_URL": "postgresql://a@b/c"}
@@ -103,9 +104,10 @@ def test_a_yaml_example_parses_and_is_valid(page: str, text: str, tmp_path: Path
             (tmp_path / "tokens.yaml").write_text(text, encoding="utf-8")
             assert read_tokens(tmp_path / "tokens.yaml")
         case "values":
-            schema_file = ROOT / "helm" / "values.schema.json"
-            values = {"mode": "single", **yaml.safe_load(text)}  # the chart's own default
-            Draft7Validator(json.loads(schema_file.read_text(encoding="utf-8"))).validate(values)
+            chart = ROOT / "helm"
+            defaults = yaml.safe_load((chart / "values.yaml").read_text(encoding="utf-8"))
+            values = merged(defaults, yaml.safe_load(text))  # as Helm does before it looks
+            Draft7Validator(json.loads((chart / "values.schema.json").read_text(encoding="utf-8"))).validate(values)
         case "rules":
             rules = yaml.safe_load(text)
             assert all({"expr"} < rule.keys() <= {"record", "alert", "expr", "labels", "for"} for rule in rules)
