@@ -61,13 +61,13 @@ def _plugin(name: str, value: str | None = None) -> EntryPoint:
     return EntryPoint(name, value or f"{__name__}:{name}", PLUGIN_GROUP)
 
 
-def _rules(folder: Path, text: str = "", plugins: Sequence[EntryPoint] = ()) -> Rules:
+def _rules(folder: Path, text: str = "{}", plugins: Sequence[EntryPoint] = ()) -> Rules:
     file = folder / "spanjudge.yaml"
     file.write_text(text, encoding="utf-8")
     return load_rules(load_config(file, {}), "spanjudge.yaml", plugins)
 
 
-def _problems(folder: Path, text: str = "", plugins: Sequence[EntryPoint] = ()) -> list[str]:
+def _problems(folder: Path, text: str = "{}", plugins: Sequence[EntryPoint] = ()) -> list[str]:
     with pytest.raises(DocumentError) as caught:
         _rules(folder, text, plugins)
     return [str(problem) for problem in caught.value.problems]

@@ -38,7 +38,7 @@ def test_sampling_is_read_from_the_configuration(tmp_path: Path) -> None:
     match = Match(version=("2.*",), attributes={"tier": tier, "region": "north"})
     keep = Keep(("errors", "refused_skill"), ("deploy",), ("budgets",))
     assert _load(tmp_path, TEXT) == SamplingRules(0.01, (SamplingRule("canary", match, 0.5),), keep)
-    assert _load(tmp_path, "") == SamplingRules()
+    assert _load(tmp_path, "{}") == SamplingRules()
 
 
 @pytest.mark.parametrize(

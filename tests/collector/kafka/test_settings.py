@@ -38,7 +38,7 @@ def _problem(directory: Path, keys: str) -> str:
 
 
 def test_without_the_section_there_is_no_kafka(tmp_path: Path) -> None:
-    config = _load(tmp_path, "")
+    config = _load(tmp_path, "{}")
     assert config.kafka is None
     assert config.role == "all"
 
