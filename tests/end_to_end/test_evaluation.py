@@ -119,7 +119,7 @@ def test_a_session_at_which_processes_end_is_listed_and_the_others_are_judged(
         assert "session_unreadable" in server.output()
         server.send(conversation("chat-3", trace=7))
         server.judged("chat-3")
-    with server.start():
+    with server:
         server.send(conversation("chat-4", trace=8))
         server.judged("chat-4")
         assert server.metric("evaluation_restarts_total") == 0, "it is done, and not tried again"
