@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, Table, case, delete, func, select, update
 
@@ -14,27 +14,21 @@ from collector.store.inserting import insert
 from collector.store.locks import alone
 from collector.store.records import CLOSED_SESSION, JUDGED
 from collector.store.schema import sessions, verdicts
+from collector.store.transacting import Transact
 from collector.store.verdict_search import superseded
 from judge.case_results import verdict_rates
 from judge.significance import Count
 from judge.verdict import Judged
 from judge.yardstick import Rates, Yardstick
 
-_T = TypeVar("_T")
 _HOUR_NS = 3_600 * 1_000_000_000
-
-
-class Run(Protocol):
-    """Runs something with a connection, in a transaction."""
-
-    def __call__(self, apply: Callable[[Connection], _T], /) -> Coroutine[Any, Any, _T]: ...
 
 
 class SqlBaselines:
     """`read` and `write` run in the store's transactions, and raise what it raises. After `let_others_finish` all
     changes are visible that were begun before."""
 
-    def __init__(self, read: Run, write: Run, let_others_finish: Callable[[Connection], None]) -> None:
+    def __init__(self, read: Transact, write: Transact, let_others_finish: Callable[[Connection], None]) -> None:
         self._let_others_finish = let_others_finish
         self._read = read
         self._write = write

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Coroutine, Sequence
-from typing import Any, Protocol, TypeVar
+from collections.abc import Collection, Sequence
+from typing import Any
 
 from sqlalchemy import Connection, Integer, Select, cast, func, select
 
@@ -11,12 +11,11 @@ from collector.store.inserting import insert
 from collector.store.label_tables import labels
 from collector.store.labels import Counted, GivenLabel, Label
 from collector.store.schema import sessions, verdicts
+from collector.store.transacting import Transact
 from collector.store.verdict_search import superseded
 from judge.pass_rates import Tally
 from judge.verdict import SessionRef
 from judge.yardstick import Yardstick
-
-_Result = TypeVar("_Result")
 
 _LABEL = (
     labels.c.verdict,
@@ -30,14 +29,10 @@ _LABEL = (
 _YARDSTICK = ("evaluator", "evaluator_version", "judge_model", "prompt_version")
 
 
-class _Transact(Protocol):
-    def __call__(self, apply: Callable[[Connection], _Result], /) -> Coroutine[Any, Any, _Result]: ...
-
-
 class SqlLabels:
     """A `collector.store.labels.Labels`. `read` and `write` run a function in one transaction of the store."""
 
-    def __init__(self, read: _Transact, write: _Transact) -> None:
+    def __init__(self, read: Transact, write: Transact) -> None:
         self._read = read
         self._write = write
 

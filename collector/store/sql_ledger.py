@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, Protocol, TypeVar
+from collections.abc import Sequence
 
 from sqlalchemy import Connection, Select, delete, select
 
@@ -14,25 +13,21 @@ from collector.store.ledger import Batch, BatchItem, Charge, Reservation, Vote, 
 from collector.store.locks import alone
 from collector.store.records import RecordFormat, readable
 from collector.store.schema import questions
+from collector.store.transacting import Transact
 from judge.budget import Amount, Budget, HourSpent, Refusal, window_start_ns
 from judge.question import Answer
 
-_Result = TypeVar("_Result")
 _VOTE = RecordFormat(Vote)
 _ANSWER = RecordFormat(Answer)
 _ITEM = RecordFormat(BatchItem)
 _NOTHING = Amount()
 
 
-class _Transact(Protocol):
-    def __call__(self, apply: Callable[[Connection], _Result], /) -> Coroutine[Any, Any, _Result]: ...
-
-
 class SqlLedger:
     """A `collector.store.ledger.Ledger`. `read` and `write` run a function in one transaction of the store. With
     `leases` several processes share it: each batch is collected by one of them."""
 
-    def __init__(self, read: _Transact, write: _Transact, leases: Leases | None = None) -> None:
+    def __init__(self, read: Transact, write: Transact, leases: Leases | None = None) -> None:
         self._leases = leases
         self._read = read
         self._write = write

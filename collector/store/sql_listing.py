@@ -7,9 +7,9 @@ read: a row holds a whole record.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Integer, Select, and_, case, cast, func, or_, select, true
 
@@ -35,24 +35,19 @@ from collector.store.listing_tables import catalogs, skill_loads, traces
 from collector.store.rows import NOT_APPLICABLE, name_of
 from collector.store.schema import questions, sessions, verdicts
 from collector.store.statements import mentions
+from collector.store.transacting import Transact
 from collector.store.verdict_search import superseded, superseded_numbers
 from judge.verdict import SessionRef
-
-_Result = TypeVar("_Result")
 
 _NOT_JUDGED = "not_judged"
 _NAMED, _MOST_NAMES = 1_000, 200
 NEWEST_FIRST = (sessions.c.closed_ns.desc(), sessions.c.number.desc())
 
 
-class _Transact(Protocol):
-    def __call__(self, apply: Callable[[Connection], _Result], /) -> Coroutine[Any, Any, _Result]: ...
-
-
 class SqlListing:
     """A `collector.store.listing.Listing`. `read` runs a function in one transaction of the store."""
 
-    def __init__(self, read: _Transact, searched: int = SEARCHED, counted: int = COUNTED) -> None:
+    def __init__(self, read: Transact, searched: int = SEARCHED, counted: int = COUNTED) -> None:
         self._read = read
         self._searched = searched
         self._counted = counted

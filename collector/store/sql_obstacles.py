@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
-from typing import Any, Protocol, TypeVar
-
 from sqlalchemy import Connection, select
 
 from collector.store.inserting import insert
@@ -13,21 +10,17 @@ from collector.store.obstacles import OpenQuestion, Told
 from collector.store.records import RecordFormat, readable
 from collector.store.schema import questions, sessions
 from collector.store.statements import is_closing
+from collector.store.transacting import Transact
 from judge.verdict import SessionRef
 
-_Result = TypeVar("_Result")
 _ONLY = 1
 _TOLD = RecordFormat(Told)
-
-
-class _Transact(Protocol):
-    def __call__(self, apply: Callable[[Connection], _Result], /) -> Coroutine[Any, Any, _Result]: ...
 
 
 class SqlObstacles:
     """A `collector.store.obstacles.Obstacles`. `read` and `write` run a function in one transaction of the store."""
 
-    def __init__(self, read: _Transact, write: _Transact) -> None:
+    def __init__(self, read: Transact, write: Transact) -> None:
         self._read = read
         self._write = write
 

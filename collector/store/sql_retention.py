@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterator
-from typing import Any, Protocol, TypeVar
+from collections.abc import Iterator
+from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, delete, exists, select
 
 from collector.store.database import Database
 from collector.store.retention import StoreSize
 from collector.store.schema import outbox, questions, sessions, verdicts
-
-_Result = TypeVar("_Result")
-
-
-class _Transact(Protocol):
-    def __call__(self, apply: Callable[[Connection], _Result], /) -> Coroutine[Any, Any, _Result]: ...
+from collector.store.transacting import Transact
 
 
 class SqlRetention:
     """A `collector.store.retention.Retention`. `read` and `write` run a function in one transaction of the store."""
 
-    def __init__(self, read: _Transact, write: _Transact, database: Database) -> None:
+    def __init__(self, read: Transact, write: Transact, database: Database) -> None:
         self._read = read
         self._write = write
         self._database = database
