@@ -32,6 +32,7 @@ from collector.store.listing import (
     Wanted,
 )
 from collector.store.listing_tables import catalogs, skill_loads, traces
+from collector.store.matching import equal
 from collector.store.rows import NOT_APPLICABLE, name_of
 from collector.store.schema import questions, sessions, verdicts
 from collector.store.statements import mentions
@@ -102,15 +103,14 @@ def _named(to: Connection, found: Select[Any], text: str, most: int) -> list[Pla
 
 def _conditions(wanted: Wanted) -> Iterator[ColumnElement[bool]]:
     yield from _of_tenants(wanted.tenants)
-    columns = {
-        sessions.c.tenant: wanted.tenant,
-        sessions.c.service: wanted.service,
-        sessions.c.version: wanted.version,
-        sessions.c.harness: wanted.harness,
-    }
-    for column, value in columns.items():
-        if value is not None:
-            yield column == value
+    yield from equal(
+        {
+            sessions.c.tenant: wanted.tenant,
+            sessions.c.service: wanted.service,
+            sessions.c.version: wanted.version,
+            sessions.c.harness: wanted.harness,
+        }
+    )
     if wanted.since_ns is not None:
         yield sessions.c.closed_ns >= wanted.since_ns
     if wanted.until_ns is not None:
@@ -128,7 +128,7 @@ def _of_one(wanted: Wanted) -> list[ColumnElement[bool]]:
         verdicts.c.label: wanted.label,
         verdicts.c.skill: name_of(wanted.skill),
     }
-    return [column == value for column, value in columns.items() if value is not None]
+    return list(equal(columns))
 
 
 def _by_verdicts(wanted: Wanted) -> Iterator[ColumnElement[bool]]:

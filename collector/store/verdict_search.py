@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, exists, select
 
 from collector.store.label_tables import labels
+from collector.store.matching import equal
 from collector.store.schema import sessions, verdicts
 from collector.store.store import VerdictFilter
 
@@ -45,17 +46,16 @@ def superseded_numbers() -> Select[tuple[int]]:
 
 
 def _conditions(where: VerdictFilter) -> Iterator[ColumnElement[bool]]:
-    columns = {
-        verdicts.c.evaluator: where.evaluator,
-        verdicts.c.evaluator_version: where.evaluator_version,
-        verdicts.c.judge_model: where.judge_model,
-        verdicts.c.label: where.label,
-        verdicts.c.passed: where.passed,
-        sessions.c.session_id: where.session_id,
-    }
-    for column, wanted in columns.items():
-        if wanted is not None:
-            yield column == wanted
+    yield from equal(
+        {
+            verdicts.c.evaluator: where.evaluator,
+            verdicts.c.evaluator_version: where.evaluator_version,
+            verdicts.c.judge_model: where.judge_model,
+            verdicts.c.label: where.label,
+            verdicts.c.passed: where.passed,
+            sessions.c.session_id: where.session_id,
+        }
+    )
     if where.tenants is not None:
         yield sessions.c.tenant.in_(sorted(where.tenants))
     if where.id_prefix is not None:
