@@ -6,6 +6,7 @@ from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 
+from collector.access.bodies import body_of
 from collector.access.rejected import Rejected
 
 _TYPE = "application/x-www-form-urlencoded"
@@ -14,13 +15,7 @@ MOST_FIELDS = 100
 
 async def form(request: Request, most_bytes: int = 64 * 1024) -> dict[str, str]:
     """By name; of a name that came twice the last. Raises `Rejected`."""
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _TYPE:
-        raise Rejected(415, "unsupported media type", ("", f"the content type must be {_TYPE}"))
-    raw = bytearray()
-    async for chunk in request.stream():
-        raw += chunk
-        if len(raw) > most_bytes:
-            raise Rejected(413, "too large", ("", f"{most_bytes} bytes are allowed"))
+    raw = await body_of(request, _TYPE, most_bytes)
     try:
         fields = parse_qsl(
             raw.decode("ascii"), keep_blank_values=True, max_num_fields=MOST_FIELDS, errors="strict", encoding="utf-8"

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from typing import TypeAlias
 
+from starlette.requests import Request
+from starlette.responses import Response
+
+from collector.access.own_origin import SAFE_METHODS
 from collector.access.rejected import Rejected
 
 AT_A_TIME = 2
 """A page reads in two threads at once at most: together they leave some of the event loop's, which has five or more."""
 MOST_WAITING = 32
 AGAIN_SECONDS = 5
+
+
+Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
 
 
 class Turns:
@@ -21,6 +29,14 @@ class Turns:
         self._taken = asyncio.Semaphore(at_a_time)
         self._waiting = 0
         self._most_waiting = most_waiting
+
+    async def answer(self, request: Request, handler: Handler) -> Response:
+        """What `handler` makes of it, in its turn where it only reads: else its body has to come first. Raises
+        `Rejected`, and what `handler` raises."""
+        if request.method not in SAFE_METHODS:
+            return await handler(request)
+        async with self.mine():
+            return await handler(request)
 
     @asynccontextmanager
     async def mine(self) -> AsyncIterator[None]:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from starlette.requests import Request
 
+from collector.access.bodies import body_of
 from collector.access.rejected import Rejected
 from collector.labelling import MAX_AUTHOR, MAX_REASON
 
@@ -108,16 +109,9 @@ async def body(request: Request, kind: type[_Asked]) -> _Asked:
 
     No page elsewhere can make a browser send this content type without asking us first, and we never say yes.
     """
-    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if content_type != "application/json":
-        raise Rejected(415, "unsupported media type", ("", "the content type must be application/json"))
-    raw = bytearray()
-    async for chunk in request.stream():
-        raw += chunk
-        if len(raw) > MAX_BODY:
-            raise Rejected(413, "too large", ("", f"{MAX_BODY} bytes are allowed"))
+    raw = await body_of(request, "application/json", MAX_BODY)
     try:
-        return kind.model_validate_json(bytes(raw))
+        return kind.model_validate_json(raw)
     except ValidationError as error:
         raise _rejected(error) from error
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeAlias
+from typing import Any
 
 from pydantic import AwareDatetime
 from starlette.requests import Request
@@ -15,9 +15,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from collector.access.any_text import ANY
-from collector.access.own_origin import SAFE_METHODS
 from collector.access.rejected import Rejected, refusal
-from collector.access.turns import Turns
+from collector.access.turns import Handler, Turns
 from collector.api.openapi import document
 from collector.api.operations import DOCUMENT, OPERATIONS, Name
 from collector.api.requests import (
@@ -39,8 +38,6 @@ from judge.masking import masked_judged
 from judge.question import Scale
 from judge.redaction import NOTHING, Redaction
 from judge.verdict import Judged
-
-Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LATEST_NS = 2**63 - 1
@@ -88,10 +85,7 @@ class Api:
     def _guarded(self, handler: Handler) -> Handler:
         async def guarded(request: Request) -> Response:
             try:
-                if request.method not in SAFE_METHODS:  # its body has to come first
-                    return await handler(request)
-                async with self._turns.mine():
-                    return await handler(request)
+                return await self._turns.answer(request, handler)
             except Rejected as rejected:
                 return refusal(rejected)
             except StoreUnavailable as error:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from typing import TypeAlias
+from collections.abc import Iterator, Sequence
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from collector.access.own_origin import SAFE_METHODS
 from collector.access.rejected import Rejected
+from collector.access.turns import Handler
 from collector.errors import StoreUnavailable
 from collector.page.addresses import address
 from collector.page.case_pages import CasePages
@@ -19,8 +18,6 @@ from collector.page.means import Means
 from collector.page.overview_pages import OverviewPages
 from collector.page.reading import Ambiguous
 from collector.page.session_pages import SessionPages
-
-Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
 
 
 def page_routes(means: Means) -> list[BaseRoute]:
@@ -38,10 +35,7 @@ def _guarded(means: Means, routes: Iterator[BaseRoute]) -> Iterator[BaseRoute]:
 def _guard(means: Means, handler: Handler) -> Handler:
     async def guarded(request: Request) -> Response:
         try:
-            if request.method not in SAFE_METHODS:  # its body has to come first
-                return await handler(request)
-            async with means.turns.mine():
-                return await handler(request)
+            return await means.turns.answer(request, handler)
         except Rejected as rejected:
             tenants = rejected.tenants if isinstance(rejected, Ambiguous) else ()
             answer = await _problem(means, request, rejected.status, rejected.error, rejected.problems, tenants)
