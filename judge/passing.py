@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from judge.verdict import Score, Verdict
+from judge.verdict import NotJudged, Score, Verdict
 
 PASSING_SCORE = 0.5
 """A score from here on counts as passed, but for evaluators that say so themselves."""
@@ -18,3 +18,14 @@ def passed(verdict: Verdict) -> bool | None:
         case Score(value, label, _):
             return label == PASS if verdict.evaluator == COMPOSITE else value >= PASSING_SCORE
     return None
+
+
+def standing(verdict: Verdict) -> int:
+    """What to look at first: 0 for failures, 1 for what has no score, 2 for what passed, 3 for what does not apply."""
+    match verdict.outcome:
+        case Score():
+            return 2 if passed(verdict) else 0
+        case NotJudged():
+            return 1
+        case _:
+            return 3

@@ -17,7 +17,7 @@ from extractors.skills import LoadOutcome, SkillInvocation
 from extractors.trajectory import Failure, ToolCall, Trajectory
 from judge.describe import arguments_text
 from judge.origins import loading_calls
-from judge.passing import passed
+from judge.passing import passed, standing
 from judge.subjects import subjects_of
 from judge.verdict import Judged, NotApplicable, NotJudged, Score, Subject
 
@@ -106,14 +106,7 @@ def _standing(verdicts: Sequence[Judged]) -> str:
 
 def _severity(judged: Judged) -> tuple[int, str, str]:
     """Failures first, then what has no score, then what passed, then what does not apply."""
-    match judged.verdict.outcome:
-        case Score():
-            rank = 2 if passed(judged.verdict) else 0
-        case NotJudged():
-            rank = 1
-        case _:
-            rank = 3
-    return rank, judged.verdict.evaluator, judged.verdict.case or ""
+    return standing(judged.verdict), judged.verdict.evaluator, judged.verdict.case or ""
 
 
 def _head(chosen: Chosen, trajectory: Trajectory | None) -> Iterator[Text]:

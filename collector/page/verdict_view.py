@@ -11,7 +11,7 @@ from collector.page.links import trace_link
 from collector.page.texts import Piece, Texts
 from collector.store.labels import Label
 from collector.waiting import Why
-from judge.passing import passed
+from judge.passing import passed, standing
 from judge.question import Scale
 from judge.verdict import Judged, NotApplicable, NotJudged, Score, Verdict
 
@@ -66,14 +66,8 @@ class Beside:
 
 def severity(judged: Judged) -> tuple[int, bool, str, str]:
     """Failures first, then what has no score, then what passed, then what does not apply; of each high risk first."""
-    match judged.verdict.outcome:
-        case Score():
-            rank = 2 if passed(judged.verdict) else 0
-        case NotJudged():
-            rank = 1
-        case _:
-            rank = 3
-    return rank, not judged.verdict.high_risk, judged.verdict.evaluator, judged.verdict.case or ""
+    verdict = judged.verdict
+    return standing(verdict), not verdict.high_risk, verdict.evaluator, verdict.case or ""
 
 
 def verdict_view(judged: Judged, texts: Texts, beside: Beside) -> VerdictView:
