@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.cache import cached
-
-_SOURCES = tuple(Path(__file__).parent / "compose" / name for name in ("go.mod", "go.sum", "main.go"))
-_BUILD_S = 600
-
-
-class NoCompose(Exception):
-    """Why this machine cannot build it, and what would mend that."""
+from tests.go_programs import go_program
 
 
 class ComposeError(Exception):
@@ -26,11 +17,8 @@ class ComposeError(Exception):
 
 
 def compose_program() -> Path:
-    """Raises `NoCompose`."""
-    if shutil.which("go") is None:
-        raise NoCompose("install Go, which builds it")
-    contents = hashlib.sha256(b"\0".join(source.read_bytes() for source in _SOURCES)).hexdigest()[:12]
-    return cached(f"compose-{contents}", _build) / "compose"
+    """Raises `NoGo`."""
+    return go_program("compose", Path(__file__).with_name("compose"))
 
 
 def composed(program: Path, file: Path, *profiles: str, **environment: str) -> Mapping[str, Any]:
@@ -49,19 +37,6 @@ def composed(program: Path, file: Path, *profiles: str, **environment: str) -> M
         raise ComposeError(ran.stderr.strip())
     project: Mapping[str, Any] = json.loads(ran.stdout)
     return project
-
-
-def _build(directory: Path) -> None:
-    source = directory / "source"  # a copy: Go may want to write to go.sum
-    source.mkdir()
-    for file in _SOURCES:
-        shutil.copy(file, source)
-    command = ["go", "build", "-mod=mod", "-trimpath", "-ldflags=-s -w", "-o", str(directory / "compose"), "."]
-    built = subprocess.run(command, cwd=source, capture_output=True, text=True, check=False, timeout=_BUILD_S)
-    shutil.rmtree(source)
-    if built.returncode:
-        said = built.stderr.strip().splitlines() or ["no word why"]
-        raise NoCompose(f"Go could not build it: {said[-1]}")
 
 
 if __name__ == "__main__":

@@ -18,8 +18,9 @@ from typer.testing import CliRunner
 
 from collector.cli import app
 from collector.config import Config, load_config
-from tests.deploy.composed import NoCompose, compose_program, composed
+from tests.deploy.composed import compose_program, composed
 from tests.end_to_end.server import SPANJUDGE, wait_for
+from tests.go_programs import NoGo
 from tests.integrations import require
 from tests.kafka.broker import Broker
 from tests.kafka.ports import free_ports
@@ -42,7 +43,7 @@ pytestmark = [pytest.mark.integration("compose"), pytest.mark.timeout(900)]
 def program() -> Path:
     try:
         return compose_program()
-    except NoCompose as error:
+    except NoGo as error:
         require("compose", False, str(error))
         raise
 

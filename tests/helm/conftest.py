@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.helm.building import NoHelm, custom_resources, helm_program
+from tests.go_programs import NoGo
+from tests.helm.building import custom_resources, helm_program
 from tests.helm.rendering import Helm
 from tests.helm.schemas import Schemas
 from tests.integrations import require
@@ -14,7 +15,7 @@ from tests.integrations import require
 def helm() -> Helm:
     try:
         return Helm(helm_program())
-    except NoHelm as error:
+    except NoGo as error:
         require("helm", False, str(error))
         raise
 
@@ -23,6 +24,6 @@ def helm() -> Helm:
 def schemas() -> Schemas:
     try:
         return Schemas(custom_resources())
-    except NoHelm as error:
+    except NoGo as error:
         require("helm", False, str(error))
         raise

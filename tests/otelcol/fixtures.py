@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.go_programs import NoGo
 from tests.integrations import require
-from tests.otelcol.building import NoCollector, collector_program
+from tests.otelcol.building import collector_program
 
 
 @pytest.fixture(scope="session")
@@ -16,6 +17,6 @@ def otelcol() -> Path:
     """The Collector's program."""
     try:
         return collector_program()
-    except NoCollector as error:
+    except NoGo as error:
         require("otelcol", False, str(error))
         raise

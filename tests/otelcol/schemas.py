@@ -5,9 +5,7 @@ a description of their keys, which is read here in place of running them."""
 
 from __future__ import annotations
 
-import json
 import shutil
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,12 +13,11 @@ from typing import Any
 import yaml
 
 from tests.cache import cached
-from tests.otelcol.building import NoCollector
+from tests.go_programs import go_module
 
 _CONTRIB = "github.com/open-telemetry/opentelemetry-collector-contrib"
 NOT_BUILT = {"filter": "processor/filterprocessor", "tail_sampling": "processor/tailsamplingprocessor"}
 """Kinds of processors, and their modules."""
-_FETCH_S = 300
 
 
 def version() -> str:
@@ -31,7 +28,7 @@ def version() -> str:
 
 
 def schema_of(kind: str) -> Mapping[str, Any]:
-    """JSON Schema of a processor's section; keys that it does not know are wrong. Raises `NoCollector`."""
+    """JSON Schema of a processor's section; keys that it does not know are wrong. Raises `NoGo`."""
     file = cached(f"otelcol-schema-{kind}-{version()}", lambda directory: _fetch(kind, directory)) / "schema.yaml"
     described = yaml.safe_load(file.read_text(encoding="utf-8"))
     found: Mapping[str, Any] = _strict({**described, "$defs": described.get("$defs", {})})
@@ -39,20 +36,8 @@ def schema_of(kind: str) -> Mapping[str, Any]:
 
 
 def _fetch(kind: str, directory: Path) -> None:
-    if shutil.which("go") is None:
-        raise NoCollector("install Go, which fetches it")
-    module = f"{_CONTRIB}/{NOT_BUILT[kind]}@{version()}"
-    ran = subprocess.run(
-        ["go", "mod", "download", "-json", module],
-        cwd=directory,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=_FETCH_S,
-    )
-    if ran.returncode:
-        raise NoCollector(f"Go could not fetch {module}")
-    shutil.copyfile(Path(json.loads(ran.stdout)["Dir"]) / "config.schema.yaml", directory / "schema.yaml")
+    fetched = go_module(f"{_CONTRIB}/{NOT_BUILT[kind]}@{version()}", directory)
+    shutil.copyfile(fetched / "config.schema.yaml", directory / "schema.yaml")
 
 
 def _strict(part: Any) -> Any:
