@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from deploy.grafana.choices import NOT_JUDGED, OF_SESSION, OF_VERDICT, SCORED, TO_BE_JUDGED
 from deploy.grafana.links import sessions, verdict_spans
-from deploy.grafana.parts import Panel, Query, Row
+from deploy.grafana.parts import Panel, Query, Row, stat
 from deploy.grafana.promql import ALL_SHOWN, events, largest, or_zero, ratio, series
 
 _GATE_LABELS = ("gate", "service", "evaluator", "case", "agent_version")
@@ -28,36 +28,30 @@ def _passing_sessions() -> str:
 AT_A_GLANCE = Row(
     "At a glance",
     [
-        Panel(
+        stat(
             "Scored verdicts",
             "Verdicts with a score in the time shown. None at all while agents work: see Pipeline, then whether the "
             "judge is ready.",
-            [Query(or_zero(events(SCORED, ALL_SHOWN)))],
-            kind="stat",
+            or_zero(events(SCORED, ALL_SHOWN)),
             width=3,
-            height=4,
             decimals=0,
         ),
-        Panel(
+        stat(
             "Sessions that pass",
             "Share of sessions that pass as a whole (composite), as counted, over calibration.window_seconds, a week "
             "unless set. No data: no suite names what is expected. Low: see which evaluator and version below.",
-            [Query(_passing_sessions())],
+            _passing_sessions(),
             unit="percentunit",
-            kind="stat",
             width=3,
-            height=4,
             thresholds=[(None, "red"), (0.8, "yellow"), (0.95, "green")],
             links=[sessions("stat", evaluator="composite", label="fail")],
         ),
-        Panel(
+        stat(
             "Forbidden events",
             "Sessions in which something happened that a case forbids. One is too many: open the sessions, then stop "
             "the version or take the tool away.",
-            [Query(or_zero(events(_VIOLATED, ALL_SHOWN)))],
-            kind="stat",
+            or_zero(events(_VIOLATED, ALL_SHOWN)),
             width=3,
-            height=4,
             thresholds=[(None, "green"), (0.5, "red")],
             links=[
                 sessions("stat", evaluator="forbidden_events", label="violated"),
@@ -65,26 +59,22 @@ AT_A_GLANCE = Row(
             ],
             decimals=0,
         ),
-        Panel(
+        stat(
             "High-risk failures",
             "Verdicts that fail a case of high risk. None is tolerated: the table below names the case, its sessions "
             "say why.",
-            [Query(or_zero(events(_RISKY, ALL_SHOWN)))],
-            kind="stat",
+            or_zero(events(_RISKY, ALL_SHOWN)),
             width=3,
-            height=4,
             thresholds=[(None, "green"), (0.5, "red")],
             links=[sessions("stat", outcome="failed")],
             decimals=0,
         ),
-        Panel(
+        stat(
             "Sensitive data",
             "Sessions with a secret or personal data in the answer or in arguments of tools. Open them; a secret is "
             "to be replaced.",
-            [Query(or_zero(events(_LEAKED, ALL_SHOWN)))],
-            kind="stat",
+            or_zero(events(_LEAKED, ALL_SHOWN)),
             width=3,
-            height=4,
             thresholds=[(None, "green"), (0.5, "red")],
             links=[
                 sessions("stat", evaluator="sensitive_data", label="found"),
@@ -92,36 +82,30 @@ AT_A_GLANCE = Row(
             ],
             decimals=0,
         ),
-        Panel(
+        stat(
             "Not judged",
             "Share of verdicts that should have a score and have none. They are no failures of the agent, but the "
             "rates here are blind to them: see the reasons at the bottom.",
-            [Query(ratio(events(NOT_JUDGED, ALL_SHOWN), events(TO_BE_JUDGED, ALL_SHOWN)))],
+            ratio(events(NOT_JUDGED, ALL_SHOWN), events(TO_BE_JUDGED, ALL_SHOWN)),
             unit="percentunit",
-            kind="stat",
             width=3,
-            height=4,
             thresholds=[(None, "green"), (0.05, "yellow"), (0.2, "red")],
             links=[sessions("stat", label="not_judged")],
         ),
-        Panel(
+        stat(
             "Worst change against a baseline",
             "The largest fall of a pass rate against the service's current baseline. No data: no baseline was "
             "promoted. Below: of which version and evaluator, and on how many verdicts it rests.",
-            [Query(f"min ({series('baseline_delta', *OF_VERDICT)})")],
+            f"min ({series('baseline_delta', *OF_VERDICT)})",
             unit="percentunit",
-            kind="stat",
             width=3,
-            height=4,
             thresholds=[(None, "red"), (-0.1, "yellow"), (-0.02, "green")],
         ),
-        Panel(
+        stat(
             "Over budget",
             "Sessions that took more time, tokens, calls or money than a case of a suite allows.",
-            [Query(or_zero(events(_OVER, ALL_SHOWN)))],
-            kind="stat",
+            or_zero(events(_OVER, ALL_SHOWN)),
             width=3,
-            height=4,
             thresholds=[(None, "green"), (0.5, "yellow")],
             links=[sessions("stat", evaluator="budgets", label="over")],
             decimals=0,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from deploy.grafana.choices import ALERT, EVALUATOR, INSTANCE, JOB, MODEL, RELEASE, RELOAD
-from deploy.grafana.parts import Dashboard, Panel, Query, Row
+from deploy.grafana.parts import Dashboard, Panel, Query, Row, stat
 from deploy.grafana.promql import ALL_SHOWN, WINDOW, events, largest, or_zero, per_second, quantile, ratio, series
 
 _BY_MODEL = ('model=~"$model"',)
@@ -15,92 +15,72 @@ _RATE_LABELS = ("service", "evaluator", "agent_version")
 _AT_A_GLANCE = Row(
     "At a glance",
     [
-        Panel(
+        stat(
             "Judge",
             "Whether somebody can be asked. Not ready: no key, an open circuit, or every model refused; the log and "
             "spanjudge explain say which. Questions wait meanwhile, and nothing is called a failure.",
-            [Query(f"min ({series('judge_ready')})")],
+            f"min ({series('judge_ready')})",
             unit="bool_yes_no",
-            kind="stat",
             width=3,
-            height=4,
             thresholds=[(None, "red"), (1, "green")],
         ),
-        Panel(
+        stat(
             "Circuit open",
             "1 while the judge is not asked because it failed or refused the key. It tries again by itself, unless "
             "the key is refused: mend that.",
-            [Query(f"max ({series('judge_circuit_open')})")],
+            f"max ({series('judge_circuit_open')})",
             unit="bool_yes_no",
-            kind="stat",
             width=3,
-            height=4,
             thresholds=[(None, "green"), (1, "red")],
         ),
-        Panel(
+        stat(
             "Models refused",
             "Models that the service refuses (403) or does not know (404). Their questions wait for a change of key or "
             "configuration.",
-            [Query(f"max ({series('judge_models_refused')})")],
-            kind="stat",
+            f"max ({series('judge_models_refused')})",
             width=3,
-            height=4,
             thresholds=[(None, "green"), (1, "red")],
         ),
-        Panel(
+        stat(
             "Spent",
             "Dollars in the time shown, by the prices configured. 0 with answers: judge.prices lacks the model.",
-            [Query(or_zero(events(_COST, ALL_SHOWN)))],
+            or_zero(events(_COST, ALL_SHOWN)),
             unit="currencyUSD",
-            kind="stat",
             width=3,
-            height=4,
         ),
-        Panel(
+        stat(
             "Least budget left",
             "Of the limit that is nearest to its end. At 0 questions wait for the next hour or day (UTC). No data: no "
             "limit is set.",
-            [Query(f"min ({series('judge_budget_remaining_ratio')})")],
+            f"min ({series('judge_budget_remaining_ratio')})",
             unit="percentunit",
-            kind="stat",
             width=3,
-            height=4,
             thresholds=[(None, "red"), (0.05, "yellow"), (0.2, "green")],
         ),
-        Panel(
+        stat(
             "Questions waiting",
             "Questions without an answer yet. They are durable. Growing for hours: budget, circuit, or concurrency.",
-            [Query(f"max ({series('questions_pending')})")],
-            kind="stat",
+            f"max ({series('questions_pending')})",
             width=3,
-            height=4,
         ),
-        Panel(
+        stat(
             "Oldest question",
             "How long it has waited. At judge.max_wait_seconds it is given up as not judged.",
-            [Query(f"max ({series('questions_oldest_seconds')})")],
+            f"max ({series('questions_oldest_seconds')})",
             unit="s",
-            kind="stat",
             width=3,
-            height=4,
             thresholds=[(None, "green"), (3600, "yellow"), (43200, "red")],
         ),
-        Panel(
+        stat(
             "Requests answered",
             "Share of requests with a usable answer, in the time shown. What is not answered is tried again, or not "
             "judged.",
-            [
-                Query(
-                    ratio(
-                        events(series("judge_requests_total", *_BY_MODEL, 'outcome="answered"'), ALL_SHOWN),
-                        events(_REQUESTS, ALL_SHOWN),
-                    )
-                )
-            ],
+            ratio(
+                events(series("judge_requests_total", *_BY_MODEL, 'outcome="answered"'), ALL_SHOWN),
+                events(_REQUESTS, ALL_SHOWN),
+            ),
             unit="percentunit",
-            kind="stat",
             width=3,
-            height=4,
             thresholds=[(None, "red"), (0.8, "yellow"), (0.95, "green")],
         ),
     ],

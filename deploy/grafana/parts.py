@@ -53,6 +53,32 @@ class Panel:
     no_value: str = "no data"
 
 
+def stat(
+    title: str,
+    description: str,
+    expr: str,
+    *,
+    width: int,
+    unit: str = "short",
+    thresholds: Thresholds = (),
+    links: Sequence[Link] = (),
+    decimals: int | None = None,
+) -> Panel:
+    """One number."""
+    return Panel(
+        title,
+        description,
+        [Query(expr)],
+        unit=unit,
+        kind="stat",
+        width=width,
+        height=4,
+        thresholds=thresholds,
+        links=links,
+        decimals=decimals,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """`folded` rows show their panels when opened; they cost no queries before."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from deploy.grafana.choices import ALERT, INSTANCE, JOB, RELEASE, RELOAD
 from deploy.grafana.intake import BOOKS, DOORS, JOURNAL
 from deploy.grafana.kafka import RECEIVERS, ROUTERS, WORKERS
-from deploy.grafana.parts import Dashboard, Panel, Query, Row
+from deploy.grafana.parts import Dashboard, Panel, Query, Row, stat
 from deploy.grafana.promql import (
     ALL_SHOWN,
     INSTANCES,
@@ -27,74 +27,54 @@ def _of_process(name: str) -> str:
 _AT_A_GLANCE = Row(
     "At a glance",
     [
-        Panel(
+        stat(
             "Instances",
             "Processes that Prometheus reaches. Fewer than you run: see the process and its log.",
-            [Query(f"count ({series('build_info')})")],
-            kind="stat",
+            f"count ({series('build_info')})",
             width=4,
-            height=4,
         ),
-        Panel(
+        stat(
             "Received",
             "Spans and records a second. Near 0 while agents work: look at the Collector's exporter, then at the "
             "outcomes of requests.",
-            [
-                Query(
-                    f"{per_second(series('spans_received_total'))} + {per_second(series('records_received_total'))}",
-                )
-            ],
+            f"{per_second(series('spans_received_total'))} + {per_second(series('records_received_total'))}",
             unit="cps",
-            kind="stat",
             width=4,
-            height=4,
         ),
-        Panel(
+        stat(
             "Refused",
             "Share of spans and records that were sent back for want of room; senders keep them and come again. For "
             "more than minutes: disk, journal, or too little CPU.",
-            [
-                Query(
-                    ratio(
-                        growth(series("dropped_total", 'reason="refused"'), ALL_SHOWN),
-                        f"{growth(series('spans_received_total'), ALL_SHOWN)} "
-                        f"+ {growth(series('records_received_total'), ALL_SHOWN)}",
-                    )
-                )
-            ],
+            ratio(
+                growth(series("dropped_total", 'reason="refused"'), ALL_SHOWN),
+                f"{growth(series('spans_received_total'), ALL_SHOWN)} "
+                f"+ {growth(series('records_received_total'), ALL_SHOWN)}",
+            ),
             unit="percentunit",
-            kind="stat",
             width=4,
-            height=4,
             thresholds=[(None, "green"), (0.001, "yellow"), (0.05, "red")],
         ),
-        Panel(
+        stat(
             "Sessions open",
             "Sessions waiting to close. Growing without end: sessions that never fall silent, see "
             "sessions.max_age_seconds.",
-            [Query(f"sum ({series('sessions_open')})")],
-            kind="stat",
+            f"sum ({series('sessions_open')})",
             width=4,
-            height=4,
         ),
-        Panel(
+        stat(
             "Oldest evaluation",
             "How long the oldest closed session has waited to be evaluated. Above a minute: too few evaluation "
             "processes, or one that hangs.",
-            [Query(f"max ({series('evaluation_oldest_seconds')})")],
+            f"max ({series('evaluation_oldest_seconds')})",
             unit="s",
-            kind="stat",
             width=4,
-            height=4,
             thresholds=[(None, "green"), (60, "yellow"), (600, "red")],
         ),
-        Panel(
+        stat(
             "Alerts firing",
             "Of SpanJudge's rules. Each has a runbook.",
-            [Query(or_zero('count (ALERTS{alertname=~"SpanJudge.+",alertstate="firing"})'))],
-            kind="stat",
+            or_zero('count (ALERTS{alertname=~"SpanJudge.+",alertstate="firing"})'),
             width=4,
-            height=4,
             thresholds=[(None, "green"), (1, "red")],
         ),
         Panel(

@@ -15,7 +15,7 @@ from deploy.grafana.choices import (
     SKILL,
 )
 from deploy.grafana.links import sessions, verdict_spans
-from deploy.grafana.parts import Dashboard, Panel, Query, Row, Thresholds
+from deploy.grafana.parts import Dashboard, Panel, Query, Row, Thresholds, stat
 from deploy.grafana.promql import ALL_SHOWN, WINDOW, events, or_zero, ratio, series
 
 _GOOD: Thresholds = [(None, "red"), (0.8, "yellow"), (0.95, "green")]
@@ -29,6 +29,11 @@ def _verdicts(evaluator: str, labels: str) -> str:
 
 def _of_sessions(evaluator: str, matcher: str) -> str:
     return series("verdicts_total", *OF_SESSION, f'evaluator="{evaluator}",{matcher}')
+
+
+def _share_of_sessions(evaluator: str, label: str) -> str:
+    wanted = events(_of_sessions(evaluator, f'label="{label}"'), ALL_SHOWN)
+    return ratio(wanted, events(_of_sessions(evaluator, _SCORED), ALL_SHOWN))
 
 
 def _accuracy(over: str, *by: str) -> str:
@@ -56,86 +61,60 @@ _SCORED = 'label!~"not_judged|not_applicable"'
 _AT_A_GLANCE = Row(
     "At a glance",
     [
-        Panel(
+        stat(
             "Selection accuracy",
             "Share of judged choices of a skill that were sensible, in the time shown. Low: find the skill in the "
             "table, read the reasons, mend its description or the catalog.",
-            [Query(_accuracy(ALL_SHOWN))],
+            _accuracy(ALL_SHOWN),
             unit="percentunit",
-            kind="stat",
             width=4,
-            height=4,
             thresholds=_GOOD,
             links=[sessions("stat", evaluator="skill_selection", label="No")],
         ),
-        Panel(
+        stat(
             "Instructions followed",
             "Mean share of the steps of loaded skills that were followed, in order. Low: the skill's text is unclear, "
             "too long, or asks for what the agent cannot do.",
-            [Query(_following(ALL_SHOWN))],
+            _following(ALL_SHOWN),
             unit="percentunit",
-            kind="stat",
             width=4,
-            height=4,
             thresholds=_GOOD,
             links=[sessions("stat", evaluator="skill_instruction_following", label="not_followed")],
         ),
-        Panel(
+        stat(
             "Skills asked for",
             "Attempts to load a skill, by agents and by people. None while agents work: they are offered no skills, or "
             "the telemetry does not show it (spanjudge inspect).",
-            [Query(or_zero(events(_ASKED, ALL_SHOWN)))],
-            kind="stat",
+            or_zero(events(_ASKED, ALL_SHOWN)),
             width=4,
-            height=4,
             decimals=0,
         ),
-        Panel(
+        stat(
             "Refused",
             "Share of attempts that the harness refused: names that do not exist, or skills that are not allowed. The "
             "table has the names that were asked for.",
-            [Query(ratio(events(_REFUSED, ALL_SHOWN), events(_ASKED, ALL_SHOWN)))],
+            ratio(events(_REFUSED, ALL_SHOWN), events(_ASKED, ALL_SHOWN)),
             unit="percentunit",
-            kind="stat",
             width=4,
-            height=4,
             thresholds=[(None, "green"), (0.05, "yellow"), (0.2, "red")],
         ),
-        Panel(
+        stat(
             "Rightly without a skill",
             "Of sessions that were offered skills and asked for none: share in which that was right. Low: agents "
             "overlook skills.",
-            [
-                Query(
-                    ratio(
-                        events(_of_sessions("skill_abstention", 'label="Yes"'), ALL_SHOWN),
-                        events(_of_sessions("skill_abstention", _SCORED), ALL_SHOWN),
-                    )
-                )
-            ],
+            _share_of_sessions("skill_abstention", "Yes"),
             unit="percentunit",
-            kind="stat",
             width=4,
-            height=4,
             thresholds=_GOOD,
             links=[sessions("stat", evaluator="skill_abstention", label="No")],
         ),
-        Panel(
+        stat(
             "Expected skill loaded",
             "Of sessions that a case of a suite is about: share in which the expected skill was loaded. Decided by "
             "code.",
-            [
-                Query(
-                    ratio(
-                        events(_of_sessions("skill_expected", 'label="as_expected"'), ALL_SHOWN),
-                        events(_of_sessions("skill_expected", _SCORED), ALL_SHOWN),
-                    )
-                )
-            ],
+            _share_of_sessions("skill_expected", "as_expected"),
             unit="percentunit",
-            kind="stat",
             width=4,
-            height=4,
             thresholds=_GOOD,
         ),
     ],
