@@ -2,45 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
-from importlib.metadata import version
-
 import structlog
 
 from collector.app import Addresses
-from collector.clock import Clock, SystemClock
 from collector.complaints import Complaints
-from collector.config import Config
 from collector.kafka.clients import KafkaClients
 from collector.kafka.producing import Producing
 from collector.kafka.receiver import kafka_ingest
-from collector.kafka.role_admin import RoleAdmin
-from collector.kafka.settings import KafkaSettings
+from collector.kafka.role_app import RoleApp
 from collector.kafka.topics import RECEIVER, TopicWatch, ensure_topics
 from collector.listening import Listening
-from collector.metrics import Metrics
 from collector.stopping import Stopping
-from collector.tasks import Tasks
-from collector.tls.guard import open_guard
 
 log = structlog.get_logger(__name__)
 
 
-class ReceiverApp:
-    """`start`, then wait for `failed` or a signal, then `stop`."""
-
-    def __init__(self, config: Config, kafka: KafkaSettings, clock: Clock | None = None) -> None:
-        self._config = config
-        self._kafka = kafka
-        self._clock = clock or SystemClock()
-        self._metrics = Metrics(version("spanjudge"))
-        self._tasks = Tasks()
-        self.failed = self._tasks.failed
-
+class ReceiverApp(RoleApp):
     async def start(self) -> Addresses:
         """Raises OSError for an address that cannot be had, `KafkaProblem` when Kafka or its topics cannot be used."""
-        self._config.data_dir.mkdir(parents=True, exist_ok=True)  # for the file that says where we listen
-        self._guard = await asyncio.to_thread(open_guard, self._config, self._clock, self._metrics)
+        await self._begin()
         clients = KafkaClients(self._kafka)
         layout = await ensure_topics(clients, RECEIVER)
         self._producing = Producing(clients, self._metrics.kafka, layout.most_bytes)
@@ -53,7 +33,6 @@ class ReceiverApp:
         self._listening = Listening(
             self._config.receivers, self._ingest, self._metrics, complaints, self._tasks.ended, self._guard
         )
-        self._admin = RoleAdmin(self._config, self._guard, self._clock, self._metrics)
         try:
             grpc_address, http_address = await self._listening.start()
             admin_address = await self._admin.start({"ingest": self._ingest.problem}, self._refresh, self._tasks.ended)
@@ -67,11 +46,6 @@ class ReceiverApp:
 
     def _refresh(self) -> None:
         self._metrics.kafka.pending(self._ingest.pending_bytes)
-
-    def reload(self) -> None:
-        """Nothing that a receiver goes by can change while it runs."""
-        self._guard.look_now()
-        log.warning("config_not_reloaded", problem="a receiver takes a new configuration when it is started again")
 
     async def stop(self, stopping: Stopping) -> None:
         """Take nothing new, wait for what Kafka is about to have; the rest is not acknowledged and comes again."""

@@ -2,50 +2,29 @@
 
 from __future__ import annotations
 
-import asyncio
-from importlib.metadata import version
-
 import structlog
 
 from collector.app import Addresses
 from collector.building import marks_of
-from collector.clock import Clock, SystemClock
-from collector.config import Config
 from collector.kafka.clients import KafkaClients
-from collector.kafka.role_admin import RoleAdmin
+from collector.kafka.role_app import RoleApp
 from collector.kafka.router import KafkaRouter
 from collector.kafka.router_rules import routing_rules
-from collector.kafka.settings import KafkaSettings
 from collector.kafka.topics import ROUTER, TopicWatch, ensure_topics
-from collector.metrics import Metrics
 from collector.stopping import Stopping
-from collector.tasks import Tasks
-from collector.tls.guard import open_guard
 
 log = structlog.get_logger(__name__)
 
 
-class RouterApp:
-    """`start`, then wait for `failed` or a signal, then `stop`."""
-
-    def __init__(self, config: Config, kafka: KafkaSettings, clock: Clock | None = None) -> None:
-        self._config = config
-        self._kafka = kafka
-        self._clock = clock or SystemClock()
-        self._metrics = Metrics(version("spanjudge"))
-        self._tasks = Tasks()
-        self.failed = self._tasks.failed
-
+class RouterApp(RoleApp):
     async def start(self) -> Addresses:
         """Raises OSError for an address that cannot be had, `KafkaProblem` when Kafka or its topics cannot be used."""
-        self._config.data_dir.mkdir(parents=True, exist_ok=True)  # for the file that says where we listen
-        self._guard = await asyncio.to_thread(open_guard, self._config, self._clock, self._metrics)
+        await self._begin()
         clients = KafkaClients(self._kafka)
         layout = await ensure_topics(clients, ROUTER)
         watch = TopicWatch(clients, layout.partitions, self._metrics.kafka.topic_problems)
         rules = routing_rules(self._config, self._kafka, marks_of(self._config))
         self._router = KafkaRouter(clients, layout, watch, rules, self._clock, self._metrics.kafka)
-        self._admin = RoleAdmin(self._config, self._guard, self._clock, self._metrics)
         admin_address = await self._admin.start(
             {"routing": self._router.problem}, self._router.refresh, self._tasks.ended
         )
@@ -53,11 +32,6 @@ class RouterApp:
         self._tasks.run("watching the topics", watch.run())
         self._tasks.run("routing", self._router.run())
         return Addresses(None, None, admin_address)
-
-    def reload(self) -> None:
-        """Every router must go by the same rules, so none changes them while others run."""
-        self._guard.look_now()
-        log.warning("config_not_reloaded", problem="a router takes a new configuration when it is started again")
 
     async def stop(self, stopping: Stopping) -> None:
         """Finish the transactions under way; what was read and not committed is read by whoever comes next."""
