@@ -23,7 +23,7 @@ from collector.exporting import Backoff, Delivered, Exporting, Later, Outcome, R
 from collector.metrics import Metrics
 from collector.store.sqlite import SqliteStore
 from judge.verdict import Judged, verdict_span_id
-from tests.collector.exporters.test_otlp import SERVE, Protocol
+from tests.collector.exporters.desk import SERVE, Protocol
 from tests.fakes.clock import FakeClock
 from tests.fakes.otlp_sink import OtlpSink, Received, Refusal, grpc_sink, span_count
 from tests.fakes.verdicts import NOW_NS, closed, judged

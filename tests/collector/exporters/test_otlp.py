@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Literal, TypeAlias
-
 import grpc
 import pytest
 from pydantic import SecretStr
@@ -17,30 +13,15 @@ from collector.exporting import Delivered, Later, Outcome, Rejected
 from collector.otlp.encode import MAX_TEXT_BYTES
 from judge.redaction import Redaction
 from judge.verdict import Judged, NotApplicable, NotJudged, Score, verdict_span_id
-from tests.fakes.otlp_sink import OtlpSink, Received, Refusal, grpc_sink, http_sink
+from tests.collector.exporters.desk import SERVE, Protocol, exporter_to
+from tests.fakes.otlp_sink import OtlpSink, Received, Refusal
 from tests.fakes.verdicts import judged
-
-Protocol: TypeAlias = Literal["grpc", "http/protobuf"]
-Serve: TypeAlias = Callable[..., AbstractAsyncContextManager[str]]
-
-SERVE: dict[Protocol, Serve] = {"grpc": grpc_sink, "http/protobuf": http_sink}
 
 pytestmark = pytest.mark.parametrize("protocol", ["grpc", "http/protobuf"])
 
 
-@asynccontextmanager
-async def _exporter(endpoint: str, protocol: Protocol, **settings: object) -> AsyncIterator[OtlpExporter]:
-    exporter = OtlpExporter(
-        OtlpExport.model_validate({"endpoint": endpoint, "protocol": protocol, **settings}), "1.2.3"
-    )
-    try:
-        yield exporter
-    finally:
-        await exporter.close()
-
-
 async def _sent(sink: OtlpSink, protocol: Protocol, *items: Judged, **settings: object) -> Outcome:
-    async with SERVE[protocol](sink) as endpoint, _exporter(endpoint, protocol, **settings) as exporter:
+    async with SERVE[protocol](sink) as endpoint, exporter_to(endpoint, protocol, **settings) as exporter:
         return await exporter.send(items)
 
 
@@ -91,7 +72,7 @@ async def test_what_did_not_apply_needs_no_request(protocol: Protocol) -> None:
 async def test_a_receiver_that_is_not_there_is_tried_later(protocol: Protocol) -> None:
     async with SERVE[protocol](OtlpSink()) as endpoint:
         pass
-    async with _exporter(endpoint, protocol) as exporter:
+    async with exporter_to(endpoint, protocol) as exporter:
         outcome = await exporter.send([judged()])
     assert isinstance(outcome, Later)
     assert outcome.reason == {"grpc": "unavailable", "http/protobuf": "unreachable"}[protocol]
@@ -134,7 +115,7 @@ async def test_missing_credentials_do_not_cost_verdicts(protocol: Protocol, refu
 
 
 async def test_an_endpoint_that_serves_no_spans_is_a_wrong_address(protocol: Protocol) -> None:
-    async with SERVE[protocol](OtlpSink(), traces=False) as endpoint, _exporter(endpoint, protocol) as exporter:
+    async with SERVE[protocol](OtlpSink(), traces=False) as endpoint, exporter_to(endpoint, protocol) as exporter:
         outcome = await exporter.send([judged()])
     assert isinstance(outcome, Later)
     assert "check export.otlp.endpoint" in outcome.detail
@@ -142,7 +123,7 @@ async def test_an_endpoint_that_serves_no_spans_is_a_wrong_address(protocol: Pro
 
 async def test_an_endpoint_that_serves_spans_and_no_logs_gets_the_spans(protocol: Protocol) -> None:
     sink = OtlpSink()
-    async with SERVE[protocol](sink, logs=False) as endpoint, _exporter(endpoint, protocol) as exporter:
+    async with SERVE[protocol](sink, logs=False) as endpoint, exporter_to(endpoint, protocol) as exporter:
         outcome = await exporter.send([judged()])
     assert isinstance(outcome, Delivered)
     assert "set export.otlp.events: false" in outcome.detail
@@ -161,7 +142,7 @@ async def test_a_retry_sends_only_the_signal_that_is_missing(protocol: Protocol)
         return Refusal() if down and not hasattr(request, "resource_spans") else None
 
     sink = OtlpSink(decide)
-    async with SERVE[protocol](sink) as endpoint, _exporter(endpoint, protocol) as exporter:
+    async with SERVE[protocol](sink) as endpoint, exporter_to(endpoint, protocol) as exporter:
         assert isinstance(await exporter.send([judged()]), Later)
         down = False
         assert await exporter.send([judged(), judged("s-2")]) == Delivered()

@@ -3,38 +3,22 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from pathlib import Path
-from typing import Literal, TypeAlias
 
 import pytest
 
-from collector.config import OtlpExport
-from collector.exporters.otlp import OtlpExporter
 from collector.exporting import Delivered, Later, Outcome
 from collector.tls.served import ServedTls
 from tests.certificates import Authority, Pair
-from tests.fakes.otlp_sink import OtlpSink, grpc_sink, http_sink
+from tests.collector.exporters.desk import SERVE, Protocol, exporter_to
+from tests.fakes.otlp_sink import OtlpSink
 from tests.fakes.tls import ListenerFiles
 from tests.fakes.verdicts import judged
 
-Protocol: TypeAlias = Literal["grpc", "http/protobuf"]
-Serve: TypeAlias = Callable[..., AbstractAsyncContextManager[str]]
-SERVE: dict[Protocol, Serve] = {"grpc": grpc_sink, "http/protobuf": http_sink}
+_exporter = partial(exporter_to, timeout_seconds=5)
 
 pytestmark = pytest.mark.parametrize("protocol", ["grpc", "http/protobuf"])
-
-
-@asynccontextmanager
-async def _exporter(endpoint: str, protocol: Protocol, **settings: object) -> AsyncIterator[OtlpExporter]:
-    # Proxies of the environment are not for loopback.
-    read = OtlpExport.model_validate({"endpoint": endpoint, "protocol": protocol, "timeout_seconds": 5, **settings})
-    exporter = OtlpExporter(read, "1.2.3")
-    try:
-        yield exporter
-    finally:
-        await exporter.close()
 
 
 async def _sent(
