@@ -454,6 +454,15 @@ async def test_a_closing_of_a_trace_that_is_judged_with_its_session_already_is_n
         assert at.half.value("sessions_discarded_total", reason="moved") == 1
 
 
+async def _finish_with_three_workers_and_one_loss(at: Desk) -> None:
+    lost = [EvaluationLost("died", None)]
+    at.evaluating.ends = lambda _tasks: lost.pop() if lost else None
+    workers = [asyncio.create_task(at.judging.run()) for _ in range(3)]
+    await at.finish()
+    for worker in workers:
+        worker.cancel()
+
+
 async def test_a_session_waits_for_the_trace_it_has_taken_to_be_superseded_there(tmp_path: Path) -> None:
     async with desk(tmp_path, replace(POLICY, late_window_ms=60_000), workers=0) as at:
         await at.half.ingest.accept("traces", _answer(1, 1))
@@ -466,12 +475,7 @@ async def test_a_session_waits_for_the_trace_it_has_taken_to_be_superseded_there
         at.clock.advance(11)
         await at.closing.tick()
         assert at.judging.waiting == 3
-        lost = [EvaluationLost("died", None)]
-        at.evaluating.ends = lambda _tasks: lost.pop() if lost else None
-        workers = [asyncio.create_task(at.judging.run()) for _ in range(3)]
-        await at.finish()
-        for worker in workers:
-            worker.cancel()
+        await _finish_with_three_workers_and_one_loss(at)
         trace, ann = Kind.TRACE, Kind.SESSION
         out = [[(task.claim.kind, task.claim.revision) for task in group] for group in at.evaluating.groups]
         assert out == [[(trace, 1)], [(trace, 1)], [(ann, 1)], [(ann, 2)]]
@@ -522,11 +526,6 @@ async def test_a_later_revision_waits_for_the_one_before_it(tmp_path: Path) -> N
             at.clock.advance(11)
             await at.closing.tick()
         assert at.judging.waiting == 2
-        lost = [EvaluationLost("died", None)]
-        at.evaluating.ends = lambda _tasks: lost.pop() if lost else None
-        workers = [asyncio.create_task(at.judging.run()) for _ in range(3)]
-        await at.finish()
-        for worker in workers:
-            worker.cancel()
+        await _finish_with_three_workers_and_one_loss(at)
         assert [[task.claim.revision for task in group] for group in at.evaluating.groups] == [[1], [1], [2]]
         assert [(one.ref.revision, one.judged) for one in await at.store.session("ann")] == [(2, True), (1, True)]
