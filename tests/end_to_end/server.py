@@ -90,6 +90,7 @@ class Server:
 
     def begin(self) -> subprocess.Popen[bytes]:
         """Start the process, and do not wait for it."""
+        assert self._process is None or self._process.poll() is not None, "it runs already, and nobody would end it"
         file = self.directory / "spanjudge.yaml"
         file.write_text(yaml.safe_dump(self.config))
         without_key = {name: value for name, value in os.environ.items() if not name.startswith("ANTHROPIC_")}
